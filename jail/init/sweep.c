@@ -42,9 +42,9 @@
 #define STOP_PASSES 20
 /* The same where none may be killed for it. */
 #define PAUSE_MS 2000
-/* Processes that are known from the first pass, and how often one may have had
- * a CPU since: in the kernel, on its way to the stop. */
-#define FIRST_MAX 64
+/* Most processes that are remembered from the first pass, and how often one may
+ * have had a CPU since: in the kernel, on its way to the stop. */
+#define FIRST_MAX 4096
 #define FIRST_SWITCHES 3
 /* A process that still waits in the kernel then waits for something that only
  * another process can end. It stops when it comes out. */
@@ -177,29 +177,39 @@ static int visit_each(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
 	return r;
 }
 
+struct sweep_first {
+	pid_t pid;
+	int64_t switches;
+};
+
 struct sweep_pass {
 	int proc_fd;
 	int seen, killed;
 	int awake; /* neither stopped nor dead */
 	int kill;
 	enum life calm; /* as good as stopped */
-	/* Those that ran at the first pass, and their switches then. */
+	/* Those that ran at the first pass, by pid as /proc lists them, and
+	 * their switches then. */
 	int first, nfirst;
-	pid_t pid[FIRST_MAX];
-	int64_t switches[FIRST_MAX];
+	struct sweep_first *ran;
 };
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct sweep_first *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
 
 /* True if it has hardly had a CPU since the first pass. */
 static int waits_for_cpu(struct sweep_pass *p, pid_t pid, int64_t switches)
 {
-	if (p->first && p->nfirst < FIRST_MAX) {
-		p->pid[p->nfirst] = pid;
-		p->switches[p->nfirst++] = switches;
-	}
-	for (int i = 0; i < p->nfirst; i++)
-		if (p->pid[i] == pid)
-			return switches <= p->switches[i] + FIRST_SWITCHES;
-	return 0;
+	const struct sweep_first now = {pid, switches}, *first;
+
+	if (p->first && p->nfirst < FIRST_MAX)
+		p->ran[p->nfirst++] = now;
+	first = bsearch(&now, p->ran, (size_t)p->nfirst, sizeof(now), by_pid);
+	return first && switches <= first->switches + FIRST_SWITCHES;
 }
 
 /* A process that waits in the kernel is not killed: it may wait for the exec of
@@ -222,7 +232,8 @@ static int visit_stopped(pid_t pid, void *arg)
 int sweep_stop(struct sweep *s, int kills, int32_t *seen, int32_t *killed)
 {
 	int64_t end = now_ms() + STOP_MS;
-	struct sweep_pass p = {.proc_fd = s->proc_fd, .first = 1};
+	static struct sweep_first ran[FIRST_MAX]; /* large, and not cleared */
+	struct sweep_pass p = {.proc_fd = s->proc_fd, .first = 1, .ran = ran};
 	int calm = 0, passes = 0, blind, most = 0;
 
 	do {

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
@@ -213,6 +214,65 @@ static void an_unreadable_proc_does_not_count_as_stopped(void **state)
 	trial_run(sweep_blind);
 }
 
+/* More processes than there are CPUs for them: none has had one to stop. */
+#define MANY 150
+
+static void pin_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static int sweep_starved(int proc)
+{
+	const struct sched_param none = {0};
+	struct sweep s = {.proc_fd = proc};
+	int32_t seen = 0, killed = 0;
+
+	pin_to(1);
+	for (int i = 0; i < MANY; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			pin_to(0);
+			sched_setscheduler(0, SCHED_IDLE, &none);
+			for (;;)
+				pause();
+		}
+		wait_for(proc, pid, "S");
+	}
+	CHILD_CHECK(sweep_stop(&s, 1, &seen, &killed) == 0, "stop");
+	CHILD_CHECK(seen == MANY && killed == 0, "%d, %d", seen, killed);
+	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "kill");
+	return 0;
+}
+
+/* They burn the one CPU that the others may have. */
+static void processes_that_have_no_cpu_are_not_killed(void **state)
+{
+	pid_t burners[3];
+
+	(void)state;
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		skip();
+	for (int i = 0; i < 3; i++) {
+		burners[i] = fork();
+		if (burners[i] == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+			pin_to(0);
+			spin(NULL);
+		}
+	}
+	trial_run(sweep_starved);
+	for (int i = 0; i < 3; i++) {
+		kill(burners[i], SIGKILL);
+		waitpid(burners[i], NULL, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +281,7 @@ int main(void)
 		cmocka_unit_test(a_zombie_does_not_count_as_running),
 		cmocka_unit_test(a_process_blocked_in_the_kernel_is_not_killed),
 		cmocka_unit_test(an_unreadable_proc_does_not_count_as_stopped),
+		cmocka_unit_test(processes_that_have_no_cpu_are_not_killed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
