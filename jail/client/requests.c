@@ -4,7 +4,7 @@
  *
  * Runs in:   front end
  * Trusts:    the warden for shape only: a reply is checked, texts that came
- * from a guest are passed on as bytes
+ *            from a guest are passed on as bytes
  */
 #include "client.h"
 

@@ -3,7 +3,7 @@
  * maker.c - make sessions for a front end that can no longer fork
  *
  * Runs in:   maker_make(): the front end, or the maker; all else: the maker, a
- *            child of the front end that was forked before that was confined
+ *            child that the front end forked before it was confined
  * Holds:     what the front end held at its start: as root, everything
  * Trusts:    the configuration it was forked with. Of its front end it reads
  *            three numbers, in messages of one size: a front end that has been

@@ -6,7 +6,8 @@
  *            the warden of a spare, another takes one for somebody
  * Holds:     root. Of a spare: its sockets; for a lease the directories of its
  *            cgroup and the allocation of its host id, as its warden opened
- * them Trusts:    its warden, in whose jail nothing of anybody's runs yet
+ *            them
+ * Trusts:    its warden, in whose jail nothing of anybody's runs yet
  * Leaves:    a session as maker.c makes it, or no session
  */
 #include "jail/spare.h"

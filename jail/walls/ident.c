@@ -3,13 +3,14 @@
  * ident.c - who a process is, and how it gives up what it is allowed to do
  *
  * Runs in:   warden (allocate, become, map), janitor (allocate), init and front
- * end (drop), all (close) Holds:     root, or CAP_SETPCAP in its user
- * namespace, until it drops that Trusts:    nothing: after every drop it tries
- * to undo the drop; for allocations a directory that only root can write to
- * Leaves:    no capability, no way to one, no descriptor but those named; of a
+ *            end (drop), all (close)
+ * Holds:     root, or CAP_SETPCAP in its user namespace, until it drops that
+ * Trusts:    nothing: after every drop it tries to undo the drop; for
+ *            allocations a directory that only root can write to
+ * Leaves:    no capability, no way to one, no descriptor but those named; of an
  *            allocation, a lock on one byte of a file, at the offset of the
- * uid, which the kernel drops when the last holder of the descriptor dies, so a
- * crash leaks nothing
+ *            uid, which the kernel drops when the last holder of the descriptor
+ *            dies, so a crash leaks nothing
  */
 #include "jail/walls/walls.h"
 

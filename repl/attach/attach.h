@@ -3,7 +3,7 @@
  * attach.h - terminals that come to a session and leave it
  *
  *	rundir.c	the directory of a person's sockets
- *	control.c	a session's own socket and its visitors
+ *	control.c	a session's own socket and its clients
  *	client.c	the process that a shell waits for
  *	logout.c	what a logout does to a session
  *	query.c		a client's request to a session
@@ -206,14 +206,14 @@ bool control_is_named(const struct control *d);
 int control_id(const struct control *d);
 const char *control_place(const struct control *d);
 
-/* Let `sig` wake us for visitors and the link, too. 0, or -1 with e. */
+/* Let `sig` wake us for clients and the link, too. 0, or -1 with e. */
 int control_watch(struct control *d, struct signals *sig, struct err *e);
 
 /* Take the oldest complete request of `kind` (0: of any): 1, or 0. */
 int control_take(struct control *d, int kind, struct control_request *v);
 
-/* True if the visitor has not closed the connection. */
-bool control_has(int visitor);
+/* True if the client has not closed the connection. */
+bool control_has(int client);
 
 /* True if a complete request waits. */
 bool control_is_called(const struct control *d);
@@ -229,9 +229,9 @@ void control_answer(struct control_request *v, enum attach_word word,
  * -1: the caller has taken the connection. */
 void control_drop(struct control_request *v);
 
-/* Send a visitor `fd` (borrowed), or, if that is -1, a refusal that says `why`.
+/* Send a client `fd` (borrowed), or, if that is -1, a refusal that says `why`.
  * The connection stays open. 0, or -1 with errno. */
-int control_hand(int visitor, int fd, const char *why);
+int control_hand(int client, int fd, const char *why);
 
 /* Answer with a number, and keep the connection (returned; the caller closes).
  * It wakes us when the peer sends or leaves, or when it can take more. */
@@ -240,7 +240,7 @@ int control_keep(struct control *d, struct control_request *v, int number);
 /* True if the peer of that connection has neither left nor sent anything. */
 bool control_listens(int kept);
 
-/* Make a visitor's connection the link, and close the old link. Tell the client
+/* Make a client's connection the link, and close the old link. Tell the client
  * how the session goes on, and close the link. */
 void control_link(struct control *d, struct control_request *v);
 void control_leave(

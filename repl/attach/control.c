@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control.c - a session's own socket and its visitors
+ * control.c - a session's own socket and its clients
  *
  * Runs in:   front end; opened before it confines itself
  * Holds:     the socket that listens, the link to the client, the connections
- *            of a few visitors
+ *            of a few clients
  * Trusts:    nobody. We drop a connection unread unless its peer is the person
- *            or root (SO_PEERCRED). A visitor proves with a descriptor that it
- *            comes from no jail, and we check its request. No visitor makes us
+ *            or root (SO_PEERCRED). A client proves with a descriptor that it
+ *            comes from no jail, and we check its request. No client makes us
  *            wait: we drop one that stalls or floods
  * Leaves:    no socket behind
  */
@@ -29,7 +29,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* Visitors at a time. One without a request makes room after CALLER_MS. */
+/* Clients at a time. One without a request makes room after CALLER_MS. */
 #define CALLERS 8
 #define CALLER_MS 2000
 
@@ -121,7 +121,7 @@ const char *control_place(const struct control *d)
 	return d->place;
 }
 
-/* ---- visitors ---- */
+/* ---- clients ---- */
 
 static void add_event(const struct control *d, int fd)
 {
@@ -313,10 +313,10 @@ int control_take(struct control *d, int kind, struct control_request *out)
 	return 1;
 }
 
-bool control_has(int visitor)
+bool control_has(int client)
 {
 	char byte;
-	ssize_t n = recv(visitor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n = recv(client, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
 	return n > 0 || (n < 0 && errno == EAGAIN);
 }
@@ -360,14 +360,14 @@ void control_answer(struct control_request *v, enum attach_word word,
 	control_drop(v);
 }
 
-int control_hand(int visitor, int fd, const char *why)
+int control_hand(int client, int fd, const char *why)
 {
 	struct attach_answer a = {.magic = ATTACH_MAGIC,
 		.version = ATTACH_VERSION,
 		.word = fd >= 0 ? ATTACH_OK : ATTACH_NO};
 
 	snprintf(a.text, sizeof(a.text), "%s", why);
-	return io_send_fds(visitor, &a, sizeof(a), &fd, fd >= 0, MSG_DONTWAIT);
+	return io_send_fds(client, &a, sizeof(a), &fd, fd >= 0, MSG_DONTWAIT);
 }
 
 int control_keep(struct control *d, struct control_request *v, int number)

@@ -7,7 +7,7 @@
  * Holds:     everything, until the child gives root up as any warden does that
  *            root starts (site.c)
  * Trusts:    the system's configuration, the name service, the kernel's word on
- *            the client's uid. Nothing in a request (order.c)
+ *            the client's uid. A request is hostile: order.c checks it
  * Leaves:    wardens of sessions, which no longer need the maker; no spare
  *            (spares.c). A service manager's socket stays
  *
@@ -108,7 +108,7 @@ struct service {
 };
 
 /* A client and its request. */
-struct visitor {
+struct maker_client {
 	struct ucred cred;
 	struct person person;
 	struct config cfg; /* the system's, for this person */
@@ -120,7 +120,7 @@ struct visitor {
 
 /* ---- a child: one request ---- */
 
-static int load_config(struct visitor *v, struct err *e)
+static int load_config(struct maker_client *v, struct err *e)
 {
 	struct config_errors errors = {0};
 	struct config_where where = {.system_dir = CONFIG_SYSTEM_DIR,
@@ -142,7 +142,7 @@ static int load_config(struct visitor *v, struct err *e)
 
 /* A person has an account. Any user can own thousands of uids without one
  * (subuid(5)), and each would count as another person. */
-static int find_person(struct visitor *v, struct err *e)
+static int find_person(struct maker_client *v, struct err *e)
 {
 	uid_t uid = v->cred.uid;
 
@@ -160,7 +160,7 @@ static int find_person(struct visitor *v, struct err *e)
 	return 0;
 }
 
-static int look_up(struct visitor *v, struct err *e)
+static int look_up(struct maker_client *v, struct err *e)
 {
 	uid_t uid = v->cred.uid;
 
@@ -178,7 +178,7 @@ static int look_up(struct visitor *v, struct err *e)
 	return err_kind_set(e, ERR_CONFIG);
 }
 
-static int receive(int conn, struct visitor *v, struct err *e)
+static int receive(int conn, struct maker_client *v, struct err *e)
 {
 	struct pollfd p = {.fd = conn, .events = POLLIN};
 	ssize_t n;
@@ -226,7 +226,7 @@ static void drop_shared(struct service *s)
 /* The warden, which this process is now, calls this before it gives root up. */
 static void tell(const struct jail_spec *spec, uid_t id)
 {
-	const struct visitor *v = spec->made->arg;
+	const struct maker_client *v = spec->made->arg;
 
 	v->place->id = id;
 	note(v->service, v->place, PLACE_MADE);
@@ -243,8 +243,8 @@ static int any_of_person(const struct config *cfg)
 
 /* A session counts toward per_user. So does a program if the configuration is
  * locked: a login can start as many programs as it likes. */
-static void make_spec(
-	const struct visitor *v, struct spec_made *made, struct jail_spec *spec)
+static void make_spec(const struct maker_client *v, struct spec_made *made,
+	struct jail_spec *spec)
 {
 	const struct config *cfg = &v->cfg;
 	bool counts = v->order.mode == SPEC_SESSION || cfg->locked;
@@ -279,7 +279,7 @@ static bool has_room(const struct service *s, uid_t uid)
 }
 
 /* Find out who asks, and note it in our place. */
-static int admit(struct visitor *v, int conn, struct err *e)
+static int admit(struct maker_client *v, int conn, struct err *e)
 {
 	const struct service *s = v->service;
 	socklen_t n = sizeof(v->cred);
@@ -298,7 +298,7 @@ static int admit(struct visitor *v, int conn, struct err *e)
 
 /* If a spare fits, hand it over and exit. */
 static void hand_spare_over(
-	const struct visitor *v, int conn, const struct jail_spec *spec)
+	const struct maker_client *v, int conn, const struct jail_spec *spec)
 {
 	struct spare spare;
 	struct err e = {0};
@@ -324,7 +324,7 @@ static void hand_spare_over(
 static _Noreturn void serve(
 	struct service *s, struct service_place *mine, int conn)
 {
-	static struct visitor v;
+	static struct maker_client v;
 	static struct spec_made made;
 	static struct jail_spec spec;
 	struct err e = {0};
@@ -353,7 +353,7 @@ static void make_ahead(void *service, enum spec_mode mode, bool hurried,
 {
 	static struct spec_made made;
 	static struct jail_spec spec;
-	static struct visitor v;
+	static struct maker_client v;
 	struct err e = {0};
 
 	v.service = service;
@@ -643,7 +643,7 @@ static int make_dir(struct err *e)
  * sessions either. */
 static int open_spares(struct service *s, struct err *e)
 {
-	static struct visitor v;
+	static struct maker_client v;
 	int most = load_config(&v, e) == 0 ? v.cfg.spares : 0;
 
 	config_fini(&v.cfg);

@@ -39,9 +39,9 @@ bool program_is_wanted(const struct options *opt);
 const char **program_argv(
 	const struct options *opt, const struct limits *limits, struct err *e);
 
-/* Start it before the front end is confined, where no file comes first: the
- * front end confines itself while the jail works, and nothing that the jail
- * sends is read before. True if it did. */
+/* Start the program before the front end is confined, unless files must be
+ * uploaded first. The front end confines itself while the jail works, and reads
+ * nothing that the jail sends before that. True if the program was started. */
 bool program_start_early(const struct program_start *start);
 
 /* Upload and start, while the jail is built; relay; download. Returns the exit

@@ -6,7 +6,7 @@
  * Trusts:    nobody
  * Leaves:    no client that takes more than a descriptor and a bounded time
  *
- * The list of connections lets in only requests that are beyond doubt, one of a
+ * connections.c passes on only requests that can be read in one way, one of a
  * client at a time, and takes an answer in pieces. All bodies on their way here
  * share a bounded memory.
  */

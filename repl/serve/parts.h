@@ -110,7 +110,7 @@ void connections_turn(struct connections *g);
 bool connections_is_same(struct connections_peer a, struct connections_peer b);
 struct connections_peer connections_peer(const struct connections_client *c);
 
-/* Its request; the list of connections takes the body out of it. */
+/* Its request; connections.c takes the body out of it. */
 const struct framing *connections_head(const struct connections_client *c);
 
 /* The caller's own pointer for a request, from head() to over(). Without one,

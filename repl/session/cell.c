@@ -141,7 +141,7 @@ static void take_limit(void *session, struct jail_event *ev)
 	session_end(s, s->status);
 }
 
-static void take_visit(void *session, struct jail_event *ev)
+static void take_side(void *session, struct jail_event *ev)
 {
 	session_side_take(session, ev);
 }
@@ -167,7 +167,7 @@ static drive_handler *const handlers[DRIVE_HANDLERS] = {
 	[JAIL_STACK] = take_stack,
 	[JAIL_NOTICE] = take_notice,
 	[JAIL_LIMIT] = take_limit,
-	[JAIL_SIDE] = take_visit,
+	[JAIL_SIDE] = take_side,
 	[JAIL_REPLY] = take_signature,
 };
 

@@ -5,7 +5,7 @@
  * Runs in:   front end, confined
  * Holds:     while there is no terminal, a file in memory that takes its place:
  *            what the person misses, of which the end is kept
- * Trusts:    a visitor's words for nothing but a line in a list
+ * Trusts:    a client's words for nothing but a line in a list
  */
 #include "repl/session/session.h"
 
@@ -38,7 +38,7 @@ struct detached {
 	bool runs;   /* a cell */
 	bool unseen; /* no key came since one has ended */
 	time_t began;
-	char from[64]; /* where the person sits; text of a visitor's */
+	char from[64]; /* where the person sits; text of a client's */
 	struct jail_usage usage;
 };
 

@@ -83,8 +83,8 @@ struct session_calls {
 	int (*finish)(struct session *s);
 };
 
-/* Visitors who wait for a program beside the session, or have one. */
-#define VISITS_MAX 8
+/* Clients that wait for a program beside the session, or have one. */
+#define SIDES_MAX 8
 
 /* Caller's storage: fill in the first part and call prompt_run(). */
 struct session {
@@ -99,7 +99,7 @@ struct session {
 	struct log *log;
 	struct history *history;
 	const char *no_history;	 /* why none is kept; "": it is */
-	int notices_fd;		 /* notices.h; -1: none */
+	int notices_fd;		 /* notices.c; -1: none */
 	const char *python;	 /* the interpreter's path on the host */
 	struct control *control; /* NULL: the session has one terminal */
 	const char *no_control;	 /* why nobody can come back to it */
@@ -123,11 +123,11 @@ struct session {
 	struct ledger ledger;
 	struct detached *detached;
 	struct watchers *watchers; /* NULL: there was none yet */
-	struct visit {
+	struct side_program {
 		uint32_t number; /* 0: a free place */
 		int fd;		 /* of the connection */
-	} visits[VISITS_MAX];
-	uint32_t nvisits; /* there have been so many */
+	} sides[SIDES_MAX];
+	uint32_t nsides; /* there have been so many */
 
 	/* session.c writes these, others may read `over`. */
 	bool over;
@@ -377,7 +377,7 @@ void watchers_close(struct session *s);
 
 /* ---- side.c: programs beside the session ---- */
 
-/* Have one started for a visitor (taken); the warden answers. */
+/* Have one started for a client (taken); the warden answers. */
 void session_side_begin(struct session *s, struct control_request *v);
 void session_side_take(struct session *s, struct jail_event *ev);
 

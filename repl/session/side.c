@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * side.c - programs beside the session, for visitors from other connections
+ * side.c - programs beside the session, for clients from other connections
  *
  * Runs in:   front end, confined
- * Trusts:    a visitor whom the control socket let in; the program gets nothing
- * of ours Leaves:    the visitor with the one socket that drives the program.
- * The visitor's connection stays open as long as that runs
+ * Trusts:    a client that the control socket let in; the program gets nothing
+ *            of ours
+ * Leaves:    the client with the one socket that drives the program. The
+ *            client's connection stays open as long as the program runs
  */
 #include "repl/session/session.h"
 
@@ -18,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const char *find_visit_fault(
+static const char *find_side_fault(
 	const struct session *s, const struct control_request *v)
 {
 	if (!control_is_same_build(v))
@@ -26,41 +27,41 @@ static const char *find_visit_fault(
 	return s->cfg->remote ? NULL : "files.remote is off for this session";
 }
 
-/* True if the visitor has not gone. */
-static bool is_there(const struct visit *v)
+/* True if the client has not gone. */
+static bool is_there(const struct side_program *v)
 {
 	return v->number && control_has(v->fd);
 }
 
-static void close_visit(struct visit *v)
+static void close_side(struct side_program *v)
 {
 	if (v->number)
 		close(v->fd);
 	v->number = 0;
 }
 
-static struct visit *find_free(struct session *s)
+static struct side_program *find_free(struct session *s)
 {
-	for (int i = 0; i < VISITS_MAX; i++) {
-		if (!is_there(&s->visits[i]))
-			close_visit(&s->visits[i]);
-		if (!s->visits[i].number)
-			return &s->visits[i];
+	for (int i = 0; i < SIDES_MAX; i++) {
+		if (!is_there(&s->sides[i]))
+			close_side(&s->sides[i]);
+		if (!s->sides[i].number)
+			return &s->sides[i];
 	}
 	return NULL;
 }
 
 void session_side_begin(struct session *s, struct control_request *v)
 {
-	struct visit *place = find_free(s);
+	struct side_program *place = find_free(s);
 	struct err e = {0};
 
-	if (find_visit_fault(s, v))
-		err_set(&e, "%s", find_visit_fault(s, v));
+	if (find_side_fault(s, v))
+		err_set(&e, "%s", find_side_fault(s, v));
 	else if (!place)
 		err_set(&e, "too many programs run beside this session");
-	else if (jail_start_side(s->jail, ++s->nvisits, &e) == 0)
-		*place = (struct visit){s->nvisits, fd_take(&v->fd)};
+	else if (jail_start_side(s->jail, ++s->nsides, &e) == 0)
+		*place = (struct side_program){s->nsides, fd_take(&v->fd)};
 	if (e.msg[0])
 		control_answer(v, ATTACH_NO, e.msg, NULL);
 	else
@@ -69,26 +70,26 @@ void session_side_begin(struct session *s, struct control_request *v)
 
 void session_side_take(struct session *s, struct jail_event *ev)
 {
-	for (int i = 0; i < VISITS_MAX; i++) {
-		struct visit *v = &s->visits[i];
+	for (int i = 0; i < SIDES_MAX; i++) {
+		struct side_program *v = &s->sides[i];
 
 		if (!v->number || v->number != ev->cell)
 			continue;
 		if (control_hand(v->fd, ev->fd, ev->err.msg) < 0 || ev->fd < 0)
-			close_visit(v);
+			close_side(v);
 	}
 }
 
 bool session_side_is_on(const struct session *s)
 {
-	for (int i = 0; i < VISITS_MAX; i++)
-		if (is_there(&s->visits[i]))
+	for (int i = 0; i < SIDES_MAX; i++)
+		if (is_there(&s->sides[i]))
 			return true;
 	return false;
 }
 
 void session_side_close(struct session *s)
 {
-	for (int i = 0; i < VISITS_MAX; i++)
-		close_visit(&s->visits[i]);
+	for (int i = 0; i < SIDES_MAX; i++)
+		close_side(&s->sides[i]);
 }

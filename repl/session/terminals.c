@@ -4,7 +4,7 @@
  *
  * Runs in:   front end, confined
  * Holds:     the terminal
- * Trusts:    a visitor whom the control socket let in with descriptors that are
+ * Trusts:    a client that the control socket let in with descriptors that are
  *            terminals; of its words none: they are checked or made safe
  * Leaves:    a session that goes on the same, whoever looks at it
  */
@@ -342,7 +342,7 @@ static void attach_terminal(struct session *s, struct control_request *v)
 
 /* ---- who comes ---- */
 
-/* Text of a visitor's, and who it is: the kernel says whether that is root. */
+/* Text of a client's, and who it is: the kernel says whether that is root. */
 static void show_message(
 	struct session *s, const struct control_request *v, const char *what)
 {
@@ -354,7 +354,7 @@ static void show_message(
 		safe[0] ? ": " : "", safe);
 }
 
-static void serve_visit(struct session *s, struct control_request *v)
+static void serve_client(struct session *s, struct control_request *v)
 {
 	const char *why = "this session cannot do that";
 	struct err e = {0};
@@ -401,7 +401,7 @@ void terminals_turn(struct session *s, bool may_ask)
 		terminals_lose(s);
 	detached_answer(s, may_ask);
 	while (!s->over && control_take(s->control, 0, &v))
-		serve_visit(s, &v);
+		serve_client(s, &v);
 	terminals_watched(s);
 	if (s->over)
 		return;

@@ -4,9 +4,10 @@
  *
  * Runs in:   front end, confined
  * Holds:     a connection to each watcher, and what it has not taken yet
- * Trusts:    a watcher whom the control socket let in, to be the person or
- * root; one that says anything is dropped Leaves:    a session that is as fast
- * as without: what a slow watcher cannot take is counted, and not kept
+ * Trusts:    a watcher that the control socket let in, to be the person or root;
+ *            one that says anything is dropped
+ * Leaves:    a session that is as fast as without: what a slow watcher cannot
+ *            take is counted, and not kept
  */
 #include "repl/session/session.h"
 

@@ -8,8 +8,8 @@
 /*
  * fuzz_http.c - any bytes of a client
  *
- * They go all the way: to the list of connections, the routes and the parsers
- * of forms and of what is to be run. Programs are not run: an answer is made
+ * They go all the way: to the connections, the routes and the parsers of forms
+ * and of what is to be run. Programs are not run: an answer is made
  * up. Whatever came, each answer has a status and a body in JSON, and nothing
  * stays behind. The bytes come in pieces; 0xff ends one.
  */

@@ -213,7 +213,7 @@ def test_a_flood_of_output_costs_no_session(cb, name):
     s.run("1", 40)
     # An undo also ends what the cell left running in the background.
     s.run(":undo", 25)
-    # What had left the jail by then is still read, and told.
+    # Output that left the jail before the undo is still shown.
     hosttree.until(lambda: s.run("0") == "0", "the end of the flood")
     is_whole(s, row)
     for pid, before in small.items():

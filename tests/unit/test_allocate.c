@@ -18,7 +18,7 @@ struct allocations {
 	char dir[64];
 };
 
-static int claims_begin(void **state)
+static int allocations_begin(void **state)
 {
 	struct allocations *c = calloc(1, sizeof(*c));
 
@@ -27,7 +27,7 @@ static int claims_begin(void **state)
 	return mkdtemp(c->dir) ? 0 : -1;
 }
 
-static int claims_end(void **state)
+static int allocations_end(void **state)
 {
 	struct allocations *c = *state;
 	DIR *d = opendir(c->dir);
@@ -72,7 +72,7 @@ static void no_two_sessions_share_a_uid(void **state)
 	close(fd[2]);
 }
 
-static void a_uid_stays_claimed_until_the_last_holder_ends(void **state)
+static void a_uid_stays_allocated_until_the_last_holder_ends(void **state)
 {
 	struct allocations *c = *state;
 	int fd, again;
@@ -156,7 +156,7 @@ static int sleep_as(void *arg)
 	return 0;
 }
 
-static void a_uid_with_running_processes_is_not_claimed(void **state)
+static void a_uid_with_running_processes_is_not_allocated(void **state)
 {
 	struct allocations *c = *state;
 	int ready[2], fd = -1;
@@ -181,7 +181,7 @@ static void a_uid_with_running_processes_is_not_claimed(void **state)
 	close(fd);
 }
 
-static void root_and_nobody_are_never_claimed(void **state)
+static void root_and_nobody_are_never_allocated(void **state)
 {
 	struct allocations *c = *state;
 	const uid_t never[] = {0, 65534, (uid_t)-1};
@@ -216,16 +216,17 @@ static void a_lock_directory_of_another_user_is_refused(void **state)
 		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, claims_begin, claims_end)
+#define TEST(f)                                                                \
+	cmocka_unit_test_setup_teardown(f, allocations_begin, allocations_end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(no_two_sessions_share_a_uid),
-		TEST(a_uid_stays_claimed_until_the_last_holder_ends),
+		TEST(a_uid_stays_allocated_until_the_last_holder_ends),
 		TEST(a_uid_without_a_holder_is_free),
-		TEST(a_uid_with_running_processes_is_not_claimed),
-		TEST(root_and_nobody_are_never_claimed),
+		TEST(a_uid_with_running_processes_is_not_allocated),
+		TEST(root_and_nobody_are_never_allocated),
 		TEST(a_lock_directory_of_another_user_is_refused),
 	};
 

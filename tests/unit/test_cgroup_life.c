@@ -295,7 +295,7 @@ static void the_janitor_kills_the_processes_and_removes_the_cgroup(void **state)
 
 /* Sessions of root: each has a allocated uid, a cgroup of that name, a process.
  */
-enum { DEAD, LIVING, ENDED, CLAIMED };
+enum { DEAD, LIVING, ENDED, ALLOCATED };
 
 struct allocated {
 	struct cgroup cg;
@@ -303,13 +303,13 @@ struct allocated {
 	int lock;
 };
 
-struct claimed_world {
+struct allocated_world {
 	struct world *w;
-	struct allocated s[CLAIMED];
+	struct allocated s[ALLOCATED];
 	char locks[32];
 };
 
-static void claimed_start(struct claimed_world *sw, struct allocated *s)
+static void allocated_start(struct allocated_world *sw, struct allocated *s)
 {
 	struct world *w = sw->w;
 	char name[IDENT_NAME_MAX];
@@ -328,9 +328,9 @@ static void claimed_start(struct claimed_world *sw, struct allocated *s)
 	assert_int_equal(child_result(&s->c), 1);
 }
 
-static int claimed_world_make(void **state)
+static int allocated_world_make(void **state)
 {
-	struct claimed_world *sw = calloc(1, sizeof(*sw));
+	struct allocated_world *sw = calloc(1, sizeof(*sw));
 
 	init_helper_fork((void **)&sw->w);
 	strcpy(sw->locks, "/tmp/cellblock-locks-XXXXXX");
@@ -338,12 +338,12 @@ static int claimed_world_make(void **state)
 	return mkdtemp(sw->locks) ? 0 : -1;
 }
 
-static int claimed_world_end(void **state)
+static int allocated_world_end(void **state)
 {
-	struct claimed_world *sw = *state;
+	struct allocated_world *sw = *state;
 	char path[64];
 
-	for (int i = 0; i < CLAIMED; i++) {
+	for (int i = 0; i < ALLOCATED; i++) {
 		struct allocated *s = &sw->s[i];
 
 		if (s->cg.kind == CGROUP_NONE)
@@ -368,15 +368,15 @@ static int is_free(const char *name, void *lock)
 
 static void only_cgroups_of_dead_sessions_are_cleared(void **state)
 {
-	struct claimed_world *sw = *state;
+	struct allocated_world *sw = *state;
 	struct allocated *s = sw->s;
 	char foreign[CGROUP_PATH_MAX + 16];
 
 	if (geteuid() != 0)
 		SKIP("only root allocations uids");
 	NEED(sw->w, CGROUP_FREEZER, CGROUP_PIDS);
-	for (int i = 0; i < CLAIMED; i++)
-		claimed_start(sw, &s[i]);
+	for (int i = 0; i < ALLOCATED; i++)
+		allocated_start(sw, &s[i]);
 	snprintf(foreign, sizeof(foreign), "%s/other",
 		sw->w->caps.dir[CGROUP_PIDS]);
 	assert_int_equal(mkdir(foreign, 0755), 0);
@@ -535,7 +535,7 @@ int main(void)
 			init_helper_fork, world_end),
 		cmocka_unit_test_setup_teardown(
 			only_cgroups_of_dead_sessions_are_cleared,
-			claimed_world_make, claimed_world_end),
+			allocated_world_make, allocated_world_end),
 		TEST(version_2_freezes_and_kills),
 		cmocka_unit_test_setup_teardown(
 			in_a_delegated_cgroup_only_dead_sessions_are_cleared,

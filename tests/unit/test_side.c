@@ -520,7 +520,7 @@ static void it_may_ask_to_be_undumpable(void **state)
 }
 
 /* It begins at once, also where its session was made ahead and leased. */
-static void it_is_neither_counted_nor_claimed(void **state)
+static void it_is_neither_counted_nor_leased(void **state)
 {
 	const struct spec_made made = {.ahead = 3, .most_of_person = 1};
 	struct jail_spec spec = {.made = &made};
@@ -551,7 +551,7 @@ int main(void)
 		test(who_asks_and_goes_leaves_nothing),
 		test(its_locks_end_with_it),
 		test(it_may_ask_to_be_undumpable),
-		cmocka_unit_test(it_is_neither_counted_nor_claimed),
+		cmocka_unit_test(it_is_neither_counted_nor_leased),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
