@@ -55,12 +55,9 @@ struct limits {
 enum spec_mode {
 	SPEC_SESSION, /* the driver, cells over a pty, checkpoints */
 	SPEC_PROGRAM, /* one program, its own stdin, stdout and stderr */
-	SPEC_CELL,    /* the driver, up before it knows its one cell, with the
-		       * stdio of a program */
-	SPEC_EVAL,    /* made ahead only: for a program that is `-e`, the
-		       * driver, up before it knows its cell and its stdio */
+	SPEC_CELL,    /* the driver, up before it knows its one cell and its
+		       * stdio: a request, or, made ahead, a program `-e` */
 };
-#define SPEC_MODES (SPEC_CELL + 1)
 
 struct jail_spec;
 
@@ -98,6 +95,7 @@ struct jail_spec {
 		      * made ahead: somebody will soon */
 	int64_t asked_wall_ms; /* SPEC_CELL: jail_start_program() may ask for so
 				* much; 0: for no more than cell_wall_ms */
+	int unbuffered;	       /* SPEC_CELL: Python's -u */
 	int side;  /* SPEC_PROGRAM: on the home of a session that goes on */
 	int early; /* SPEC_SESSION: for nobody yet: its life begins with the
 		    * first request */
@@ -112,7 +110,7 @@ struct jail_spec {
 	uid_t uid_lo, uid_hi;	    /* outside ids when started by root */
 	unsigned short rows, cols;  /* the terminal at the start; 0 unknown */
 
-	/* SPEC_PROGRAM, SPEC_EVAL: bits 0, 1, 2 for each of stdin, stdout,
+	/* SPEC_PROGRAM, SPEC_CELL: bits 0, 1, 2 for each of stdin, stdout,
 	 * stderr that is a terminal. */
 	unsigned tty_bits;
 

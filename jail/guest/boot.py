@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 #
-# boot.py - the driver's start: as a session, one cell (-e), one request (-j)
+# boot.py - the driver's start: as a session, one cell (-e), one that waits
 #
 # Runs in:   the jail's Python, started as -I -S -c <load.py> with:
 #              parts memory cpus ...
 #                 ... ctl line mark library [stack] recursion  a session
 #                 ... -e CELL [ARG...]                         one cell
-#                 ... -j ctl report [hurried]                  request.py
-#                 ... -w ctl tty                               wait.py
+#                 ... -w ctl tty [hurried]                     wait.py
 # Holds:     parts    the driver itself (load.py)
 #            memory, cpus    the jail's limits, in bytes and thousandths
 #            ctl      the socket to the warden, one message a read (wire.h)
@@ -92,10 +91,7 @@ if ARGS[0] == "-e":
     program(ARGS[1].encode("utf-8", "surrogateescape"))
 elif ARGS[0] == "-w":
     part("wait")
-    program(wait())
-elif ARGS[0] == "-j":
-    part("request")
-    request()
+    wait()
 else:
     part("link")
     # Until 3.9 a frame takes the builtins of its caller when both have the

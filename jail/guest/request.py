@@ -2,39 +2,19 @@
 #
 # request.py - one request: a cell with variables, and what it made
 #
-# Runs in:   the jail's Python, started with: parts -j ctl report [hurried]
-# Holds:     ctl     a socket to the warden, until START comes from it (wire.h)
-#                    with a file: a marshalled (source, variables, shows)
-#            report  a pipe to the front end
+# Runs in:   the jail's Python, when it has what to run (wait.py)
+# Holds:     report  a pipe to the front end
 # Trusts:    the front end. What it reports is the user's: anything
 # Leaves:    in the report, each piece after a line "NAME BYTES":
 #              type   the name of the last value's type
 #              json   the value as json.dumps() writes it, if it can
 #              repr   the value as repr() writes it
 #              png    a picture for each figure of matplotlib's that is open
-SOCKET = __import__("_socket").socket
-CTL, REPORT = map(int, ARGS[1:3])
 MOST = 1000000  # bytes of a value
 part("figures")
 
 
-def given():
-    "what to run; Python may have been started long before it is known"
-    sock = SOCKET(fileno=CTL)
-    sock.send(b"READY %d %d.%d.%d" % ((getpid(),) + sys.version_info[:3]))
-    line, ((_, _, fd),), _, _ = sock.recvmsg(
-        64, 64, 0x40000000)  # MSG_CMSG_CLOEXEC
-    sock.close()
-    file = int.from_bytes(fd[:4], sys.byteorder)
-    at, size = map(int, line.split()[1:])
-    found = loads(pread(file, size, at))
-    close(file)
-    return found
-
-
-def request():
-    prepare("hurried" in ARGS)
-    source, variables, shows = given()
+def request(report, source, variables, shows):
     if not S.site and needs_site(source):
         customize()
     NS.update(variables)
@@ -47,30 +27,30 @@ def request():
             shown(value)
 
     sys.displayhook = keep_value
-    program(source, lambda: tell_all(shows))
+    program(source, lambda: tell_all(report, shows))
 
 
-def tell_all(shows):
+def tell_all(report, shows):
     if shows and S.value is not None:
-        tell_value(S.value)
+        tell_value(report, S.value)
     S.value = None
     plt = sys.modules.get("matplotlib.pyplot")
     if plt is not None:
-        tell_figures(REPORT, plt)
+        tell_figures(report, plt)
     try:
-        close(REPORT)
+        close(report)
     except OSError:  # the cell closed it, as it may
         pass
 
 
-def tell_value(value):
+def tell_value(report, value):
     try:
-        piece(REPORT, b"type", type(value).__name__.encode()[:200])
+        piece(report, b"type", type(value).__name__.encode()[:200])
         text = repr(value)[:MOST]
-        piece(REPORT, b"repr", text.encode("utf-8", "backslashreplace"))
+        piece(report, b"repr", text.encode("utf-8", "backslashreplace"))
         text = as_json(value)
         if len(text) <= MOST:
-            piece(REPORT, b"json", text.encode())
+            piece(report, b"json", text.encode())
     except Exception:
         pass
 

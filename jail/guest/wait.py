@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT
 #
-# wait.py - a program `-e`, whose Python is up before it is known what it runs
+# wait.py - one cell, whose Python is up before it is known what it runs
 #
-# Runs in:   the jail's Python, started with: parts -w ctl tty
+# Runs in:   the jail's Python, started with: parts -w ctl tty [hurried]
 # Holds:     ctl     a socket to the warden, until START comes from it (wire.h)
-#                    with a file, struct wire_start's, and what is not the tty
-#                    of 0, 1 and 2, which are /dev/null until then
+#                    with a file, and what is not the tty of 0, 1 and 2, which
+#                    are a pipe until then. The file is struct wire_start's: a
+#                    program -e; or a request, and a pipe for its report
 #            tty     the person's tty
 # Trusts:    the warden
 # Leaves:    stdio and sys.argv as if Python had been started with them
-WAITS, TTY = map(int, ARGS[1:3])
+SOCKET = __import__("_socket").socket
+CTL, TTY = map(int, ARGS[1:3])
 part("lease")
+part("request")
 
 
 def strings(file):
@@ -35,9 +38,10 @@ def take_stdio(bits, fds):
     S.tty = fstat(2).st_rdev
 
 
-def wait():
-    sock = __import__("_socket").socket(fileno=WAITS)
-    prepare()
+def given():
+    "(the numbers of START, its descriptors), after any lease"
+    sock = SOCKET(fileno=CTL)
+    prepare("hurried" in ARGS)
     sock.send(b"READY %d %d.%d.%d" % ((getpid(),) + sys.version_info[:3]))
     while True:
         data, extra, _, _ = sock.recvmsg(4096, 64, 0x40000000)
@@ -49,9 +53,19 @@ def wait():
     if word != "START":
         sys.exit("cellblock: nothing to run")
     sock.close()
-    file, *fds = [int.from_bytes(d[i:i + 4], sys.byteorder)
-                  for _, _, d in extra for i in range(0, len(d), 4)]
-    take_stdio(int(args[0]), fds)
+    return [int(a) for a in args], [
+        int.from_bytes(d[i:i + 4], sys.byteorder)
+        for _, _, d in extra for i in range(0, len(d), 4)]
+
+
+def wait():
+    (bits, at, size), (file, *fds) = given()
+    take_stdio(bits, fds)
+    if size:
+        what = loads(pread(file, size, at))
+        close(file)
+        request(fds[0], *what)
+        return
     argv, env = strings(file)
     close(file)
     for row in env:
@@ -60,4 +74,4 @@ def wait():
             set_variable(name, value)
     sys.argv = ["-e"] + [a.decode("utf-8", "surrogateescape")
                          for a in argv[2:]]
-    return argv[1]
+    program(argv[1])

@@ -296,9 +296,7 @@ int spawn_hold(struct spawn *s, int tty, int proc_fd, struct err *e);
 
 /* The descriptors of a start. SPEC_SESSION: the library, control socket and
  * stack file. SPEC_PROGRAM: the arguments (wire.h); stdio, where tty_bits may
- * put the terminal in its place. SPEC_CELL: the control socket instead of the
- * arguments, and the pipe for the driver's report. SPEC_EVAL: the control
- * socket. */
+ * put the terminal in its place. SPEC_CELL: the control socket. */
 enum {
 	SPAWN_PARTS,
 	SPAWN_LIBRARY,
@@ -306,8 +304,7 @@ enum {
 	SPAWN_STACK,
 	SPAWN_ARGS = SPAWN_LIBRARY,
 	SPAWN_STDIO = SPAWN_CTL,
-	SPAWN_REPORT = SPAWN_STDIO + 3,
-	SPAWN_FDS,
+	SPAWN_FDS = SPAWN_STDIO + 3,
 };
 
 /* Fill fds[SPAWN_PARTS] and, with `library`, fds[SPAWN_LIBRARY] (else -1): the

@@ -281,33 +281,25 @@ static int child_session(const struct spawn *s, int tty, int line,
 	return stdio_set((const int[]){tty, tty, tty}, e);
 }
 
-/* Output is not buffered: what was printed when a limit strikes is in the
- * answer. */
-static int child_cell(
-	const struct spawn *s, const int *fds, struct argv *a, struct err *e)
-{
-	a->v[a->n++] = "-u";
-	if (argv_driver(s, a, fds[SPAWN_PARTS], e) < 0)
-		return -1;
-	a->v[a->n++] = "-j";
-	if (argv_fd(a, fds[SPAWN_ARGS], e) < 0 ||
-		argv_fd(a, fds[SPAWN_REPORT], e) < 0)
-		return -1;
-	if (s->spec->hurried)
-		a->v[a->n++] = "hurried";
-	return stdio_set(fds + SPAWN_STDIO, e);
-}
-
-/* Its stdio comes with what it runs; a pipe and a file are buffered alike. */
-static int child_waiting(const struct spawn *s, int tty, const int *fds,
+/* Its stdio comes with what it runs. Until then it has a pipe: Python finds out
+ * whether it can seek there, once, and will have a pipe or the terminal. */
+static int child_cell(const struct spawn *s, int tty, const int *fds,
 	struct argv *a, struct err *e)
 {
+	int p[2];
+
+	if (s->spec->unbuffered)
+		a->v[a->n++] = "-u";
 	if (argv_driver(s, a, fds[SPAWN_PARTS], e) < 0)
 		return -1;
 	a->v[a->n++] = "-w";
 	if (argv_fd(a, fds[SPAWN_ARGS], e) < 0 || argv_fd(a, tty, e) < 0)
 		return -1;
-	return stdio_set((const int[]){s->null, s->null, s->null}, e);
+	if (s->spec->hurried)
+		a->v[a->n++] = "hurried";
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return err_errno(e, "create a pipe");
+	return stdio_set((const int[]){p[0], p[1], p[1]}, e);
 }
 
 /* Find descriptors 0 to 2 of a program. */
@@ -362,9 +354,7 @@ static int child_argv(const struct spawn *s, int tty, int line, const int *fds,
 	case SPEC_PROGRAM:
 		return child_program(s, tty, fds, program, a, e);
 	case SPEC_CELL:
-		return child_cell(s, fds, a, e);
-	case SPEC_EVAL:
-		return child_waiting(s, tty, fds, a, e);
+		return child_cell(s, tty, fds, a, e);
 	}
 	return -1;
 }

@@ -206,13 +206,14 @@ static pid_t make_session(struct maker *m, const struct maker_question *q,
 	struct jail_spec spec = *m->offer->spec;
 	pid_t pid;
 
-	if (q->python >= m->offer->npythons || (unsigned)q->mode >= SPEC_MODES)
+	if (q->python >= m->offer->npythons || (unsigned)q->mode > SPEC_CELL)
 		return err_set(e, "malformed request");
 	if (!has_room(m))
 		return err_set(e, "there are %d sessions already", m->living);
 	spec.python = m->offer->pythons[q->python];
 	spec.mode = q->mode;
 	spec.hurried = q->hurried != 0;
+	spec.unbuffered = 1;
 	spec.early = q->mode == SPEC_SESSION;
 	spec.front = m->front;
 	spec.maker = getpid();

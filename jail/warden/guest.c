@@ -40,7 +40,7 @@ void guest_init(struct guest *g, struct link *l, struct warden_jail *j)
 
 /* ---- life ---- */
 
-/* A program in a jail that was made ahead is no -e: that has SPEC_EVAL. */
+/* A program in a jail that was made ahead is no -e: that has SPEC_CELL. */
 static int has_driver(const struct guest *g)
 {
 	const struct jail_spec *spec = g->jail->site->spec;
@@ -134,36 +134,24 @@ int guest_start(struct guest *g, struct err *e)
 				      2, e);
 }
 
-int guest_start_cell(struct guest *g, const int *fds, int nfds, struct err *e)
+int guest_start_cell(struct guest *g, struct err *e)
 {
 	auto_close int ctl = -1;
 
-	return open_ctl(g, &ctl, e) < 0 ? -1
-					: ask_to_spawn(g, ctl, fds, nfds, e);
+	return open_ctl(g, &ctl, e) < 0 ? -1 : ask_to_spawn(g, ctl, NULL, 0, e);
 }
 
-int guest_give_cell(struct guest *g, int fd, struct err *e)
+int guest_give_cell(struct guest *g, const struct guest_cell *c, struct err *e)
 {
+	int fds[1 + PIPES] = {c->file}, n = 1;
 	char buf[64];
-	size_t at, n;
-	int r = wire_start_find(fd, &at, &n, e);
+	size_t len = wire_start_encode(buf, c->tty_bits, c->at, c->bytes);
 
-	if (r < 0)
-		return r;
-	r = guest_send(g, buf, wire_start_encode(buf, at, n), fd);
-	if (r < 0)
-		err_errno(e, "hand over the cell");
-	return r;
-}
-
-int guest_give_program(struct guest *g, unsigned tty_bits, const int *fds,
-	int n, struct err *e)
-{
-	char buf[64];
-	size_t len = wire_start_encode(buf, tty_bits, 0);
-
+	for (int i = 0; i < PIPES; i++)
+		if (c->pipes[i] >= 0 && !(c->tty_bits & 1u << i))
+			fds[n++] = c->pipes[i];
 	return io_send_fds(g->ctl, buf, len, fds, n, MSG_DONTWAIT) < 0
-		       ? err_errno(e, "hand over the program")
+		       ? err_errno(e, "hand over the cell")
 		       : 0;
 }
 

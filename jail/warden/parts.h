@@ -15,8 +15,6 @@
  *	copycost.c	what a page costs that a checkpoint makes the guest copy
  *	pipes.c		the pipes of a program: never a descriptor of the
  *			caller's
- *	early.c		Python, up before it knows its one cell (SPEC_CELL,
- *			SPEC_EVAL)
  *	front.c		the front end's requests, between cells
  *	guest.c		the live guest: the process that runs the cells
  *	helper.c	a child of the warden that may be kept waiting in its
@@ -570,37 +568,6 @@ int pipes_open(int *inner, int *outer, int n, int merged, struct err *e);
 /* Close those of one side (PIPES of them) that are open. */
 void pipes_drop(int *fds);
 
-/* ---- early.c ---- */
-
-/* Only early.c writes it. */
-struct early {
-	struct guest *guest;
-	struct warden_jail *jail;
-	int outer[PIPES]; /* the front end's ends */
-	int64_t cpu_ms;	  /* of the jail, when it began to wait */
-};
-
-void early_init(struct early *a, struct guest *g, struct warden_jail *j);
-
-/* Have it started. 0, or -1 with e. */
-int early_start(struct early *a, enum spec_mode mode, struct err *e);
-
-/* The jail rests, with nothing of anybody's in it: what it has used so far is
- * not the program's. */
-void early_note_rest(struct early *a);
-
-/* Wait until it is up. 0, or -1 with e; SESSION_OVER. */
-LINK_CHECKED int early_await(struct early *a, struct err *e);
-
-/* Hand over the cell, which a start holds (borrowed, wire.h): `outer` is for
- * the caller. 0, or -1 with e. */
-int early_give(struct early *a, int fd, int *outer, struct err *e);
-
-/* SPEC_EVAL: hand over arguments, which a start holds, and the program's ends
- * of its pipes, but for what is the tty (all borrowed). 0, or -1 with e. */
-int early_give_program(struct early *a, int args, const int *inner,
-	unsigned tty_bits, struct err *e);
-
 /* ---- front.c ---- */
 
 /* A link_aside: serve a request that any moment suits. */
@@ -643,21 +610,25 @@ void guest_init(struct guest *g, struct link *l, struct warden_jail *j);
 int guest_spawn(struct guest *g, const int *fds, int nfds, struct err *e);
 LINK_CHECKED int guest_spawn_await(struct guest *g, struct err *e);
 
-/* The same with the driver, for a session or for one cell, on stdio and a pipe
- * for the report (borrowed); and wait until it says READY: *m is that. */
+/* The same with the driver, for a session or for one cell; and wait until it
+ * says READY: *m is that. */
 int guest_start(struct guest *g, struct err *e);
-int guest_start_cell(struct guest *g, const int *fds, int nfds, struct err *e);
+int guest_start_cell(struct guest *g, struct err *e);
 LINK_CHECKED int guest_start_await(
 	struct guest *g, struct guest_message *m, struct err *e);
 
-/* Hand over the one cell, which a start holds (borrowed, wire.h). From then on
- * the warden ignores what the guest says. 0, or -1 with e. */
-int guest_give_cell(struct guest *g, int fd, struct err *e);
+/* The one cell: what it runs (wire_start_find()), and its ends of the pipes
+ * (pipes_open()). */
+struct guest_cell {
+	int file;
+	size_t at, bytes;
+	unsigned tty_bits;
+	const int *pipes; /* PIPES of them */
+};
 
-/* The same for a program: its arguments, and what is not the tty of its stdio.
- */
-int guest_give_program(struct guest *g, unsigned tty_bits, const int *fds,
-	int n, struct err *e);
+/* Hand it over; all of it is borrowed. From then on the warden ignores what the
+ * guest says. 0, or -1 with e. */
+int guest_give_cell(struct guest *g, const struct guest_cell *c, struct err *e);
 
 /* It is dead: whether it had read that before. */
 int guest_took_cell(struct guest *g);
@@ -1089,16 +1060,16 @@ struct warden {
 	struct guest guest;
 	struct checkpoints checkpoints;
 	struct clocks clocks;
-	struct early early;
 	struct side_programs sides;
 
-	uint32_t next_cell; /* the number the next cell will have */
-	int cells;	    /* cells run */
-	int program;	    /* one was run: there is no other */
-	int program_ended;  /* and nothing of it runs */
-	int broken, ran_on; /* how often since the last cell */
-	int stands;	    /* the first jail: warden_stand() */
-	int64_t left_ms;    /* of that cell's clocks, for its checkpoint */
+	uint32_t next_cell;  /* the number the next cell will have */
+	int cells;	     /* cells run */
+	int program;	     /* one was run: there is no other */
+	int program_ended;   /* and nothing of it runs */
+	int broken, ran_on;  /* how often since the last cell */
+	int stands;	     /* the first jail: warden_stand() */
+	int64_t left_ms;     /* of that cell's clocks, for its checkpoint */
+	int64_t rest_cpu_ms; /* what the jail had used when it began to wait */
 };
 
 /* Nothing of it runs yet. Takes `front`. */
@@ -1117,6 +1088,10 @@ LINK_CHECKED int warden_stand(struct warden *w, struct err *e);
 /* Wait until Python answers, and tell JAIL_UP. 0; -1 with e; SESSION_OVER. */
 LINK_CHECKED int warden_await_python(
 	struct warden *w, int restarted, struct err *e);
+
+/* The jail waits, with nothing of anybody's in it: the CPU time that it has
+ * used so far is not the program's. */
+void warden_note_rest(struct warden *w);
 
 /* End the jail and everything in it. */
 void warden_end_jail(struct warden *w);

@@ -50,11 +50,10 @@ static int ask_to_spawn(
 }
 
 /* The jail may have been made long before. */
-static void start_clocks(
-	struct warden *w, struct watch *wa, int64_t cpu_start_ms)
+static void start_clocks(struct warden *w, struct watch *wa)
 {
 	clocks_start(&w->clocks, &w->link, w->spec);
-	watch_start(wa, w, cpu_start_ms, -1);
+	watch_start(wa, w, w->rest_cpu_ms, -1);
 }
 
 /* Each of the two: 0; -1 with e; SESSION_OVER. `outer` is for the caller. */
@@ -74,38 +73,29 @@ static int start_program(struct warden *w, struct watch *wa, int args,
 		r = warden_stand(w, e);
 	if (r < 0)
 		return r;
-	start_clocks(w, wa, w->early.cpu_ms);
+	start_clocks(w, wa);
 	return guest_spawn_await(&w->guest, e);
 }
 
 /* Python waits for it. */
-static int give_cell(
-	struct warden *w, struct watch *wa, int fd, int *outer, struct err *e)
-{
-	int r = warden_stand(w, e);
-
-	if (r < 0)
-		return r;
-	start_clocks(w, wa, w->early.cpu_ms);
-	return early_give(&w->early, fd, outer, e);
-}
-
-/* The same, for a program that has pipes of its own, or the tty. */
-static int give_program(struct warden *w, struct watch *wa, int args,
-	int merged, int *outer, struct err *e)
+static int give_cell(struct warden *w, struct watch *wa, int file, int merged,
+	int *outer, struct err *e)
 {
 	int inner[PIPES] = {-1, -1, -1, -1};
+	struct guest_cell c = {
+		.file = file, .tty_bits = w->spec->tty_bits, .pipes = inner};
 	int r = warden_stand(w, e);
 
 	if (r < 0)
 		return r;
-	r = wire_start_check(args, e);
+	r = wire_start_find(file, &c.at, &c.bytes, e);
 	if (r == 0)
-		r = pipes_open(inner, outer, PIPES_PROGRAM, merged, e);
+		r = pipes_open(inner, outer, c.bytes ? PIPES : PIPES_PROGRAM,
+			merged, e);
 	if (r == 0) {
-		start_clocks(w, wa, w->early.cpu_ms);
-		r = early_give_program(
-			&w->early, args, inner, w->spec->tty_bits, e);
+		start_clocks(w, wa);
+		warden_jail_note_quiet(&w->jail, 0);
+		r = guest_give_cell(&w->guest, &c, e);
 	}
 	pipes_drop(inner);
 	return r;
@@ -177,10 +167,7 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 	warden_note_program(w);
 	switch (w->spec->mode) {
 	case SPEC_CELL:
-		r = give_cell(w, &wa, args, outer, &ev.err);
-		break;
-	case SPEC_EVAL:
-		r = give_program(w, &wa, args, merged, outer, &ev.err);
+		r = give_cell(w, &wa, args, merged, outer, &ev.err);
 		break;
 	case SPEC_SESSION:
 	case SPEC_PROGRAM:

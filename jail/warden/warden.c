@@ -33,6 +33,7 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 	w->cells = w->program = w->program_ended = w->broken = w->ran_on =
 		w->stands = 0;
 	w->left_ms = PARK_MS;
+	w->rest_cpu_ms = 0;
 	link_open(&w->link, front);
 	/* The peer of the socket is the maker, or ourselves. The front end has
 	 * no pid here where it is in another pid namespace. */
@@ -41,7 +42,6 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 	side_init(&w->sides, NULL, NULL);
 	warden_jail_init(&w->jail, &w->link, &w->site, &w->sides);
 	guest_init(&w->guest, &w->link, &w->jail);
-	early_init(&w->early, &w->guest, &w->jail);
 	checkpoints_init(&w->checkpoints, &w->jail, &w->guest, &spec->limits);
 	clocks_start(&w->clocks, &w->link, spec);
 }
@@ -83,8 +83,7 @@ static int ask_for_python(struct warden *w, struct err *e)
 	case SPEC_SESSION:
 		return guest_start(&w->guest, e);
 	case SPEC_CELL:
-	case SPEC_EVAL:
-		return early_start(&w->early, w->spec->mode, e);
+		return guest_start_cell(&w->guest, e);
 	case SPEC_PROGRAM:
 		break;
 	}
@@ -116,6 +115,26 @@ int warden_build_await(struct warden *w, struct err *e)
 	return built == SESSION_OVER ? built : -1;
 }
 
+void warden_note_rest(struct warden *w)
+{
+	struct warden_jail_usage u;
+
+	warden_jail_note_quiet(&w->jail, 1);
+	warden_jail_measure(&w->jail, &u);
+	w->rest_cpu_ms = u.cpu_ms;
+}
+
+/* Wait until the Python of a cell is up. */
+static int await_cell(struct warden *w, struct err *e)
+{
+	struct guest_message m;
+	int r = guest_start_await(&w->guest, &m, e);
+
+	if (r == 0)
+		warden_note_rest(w);
+	return r;
+}
+
 int warden_stand(struct warden *w, struct err *e)
 {
 	struct jail_event ev = {.type = JAIL_BUILT};
@@ -127,8 +146,8 @@ int warden_stand(struct warden *w, struct err *e)
 		&w->site, !w->jail.no_proc, !w->jail.shared, !w->jail.deaf);
 	if (enforce_require(w->spec->require, &w->site.facts, -1, e) < 0)
 		return -1;
-	if (w->spec->mode != SPEC_SESSION && w->spec->mode != SPEC_PROGRAM)
-		r = early_await(&w->early, e);
+	if (w->spec->mode == SPEC_CELL)
+		r = await_cell(w, e);
 	if (r < 0)
 		return r;
 	w->stands = 1;

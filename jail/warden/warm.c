@@ -105,6 +105,6 @@ int warm_python(struct warden *w, struct err *e)
 	if (r == 0)
 		r = hold_python(w, e);
 	if (r == 0)
-		early_note_rest(&w->early);
+		warden_note_rest(w);
 	return r < 0 && r != SESSION_OVER ? err_wrap(e, "warm Python up") : r;
 }

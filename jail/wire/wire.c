@@ -223,9 +223,9 @@ size_t wire_resume_encode(char *buf)
 	return (size_t)sprintf(buf, "RESUME");
 }
 
-size_t wire_start_encode(char *buf, size_t at, size_t bytes)
+size_t wire_start_encode(char *buf, unsigned tty_bits, size_t at, size_t bytes)
 {
-	return (size_t)sprintf(buf, "START %zu %zu", at, bytes);
+	return (size_t)sprintf(buf, "START %u %zu %zu", tty_bits, at, bytes);
 }
 
 size_t wire_lease_encode(
@@ -328,8 +328,8 @@ int wire_start_find(int fd, size_t *at, size_t *n, struct err *e)
 	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
 		return err_errno(e, "read the source");
 	*at = sizeof(head);
-	*n = (size_t)size - *at;
-	if (head.nargs || head.nenv || !head.source_n || head.source_n != *n)
+	*n = head.source_n;
+	if (*n && (head.nargs || head.nenv || *n != (size_t)size - *at))
 		return err_set(e, "malformed start");
 	return 0;
 }

@@ -16,9 +16,11 @@
  *     PARK no                    (with a socket) leave a checkpoint behind
  *     ASK id kind bytes LF text  answer a question (enum jail_question)
  *     RESUME                     (to a checkpoint, on its own socket) continue
- *     START at bytes             (SPEC_CELL, with a file) run what is there
- *     START bits 0               (SPEC_EVAL, with the arguments and what is not
- *                                the tty of 0, 1 and 2) run the program -e
+ *     START bits at bytes        (SPEC_CELL, with a file, and what is not the
+ *                                tty of 0, 1 and 2) run the program -e with
+ *                                the arguments in the file; where bytes is not
+ *                                0 (and with a pipe for the report) the
+ *                                request that lies there
  *     LEASE memory cpus recursion LF NAME=VALUE NUL ...
  *                                before the first cell: it is somebody's now
  *
@@ -95,7 +97,7 @@ size_t wire_park_encode(char *buf, uint32_t no);
 size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q,
 	const char *text, size_t n);
 size_t wire_resume_encode(char *buf);
-size_t wire_start_encode(char *buf, size_t at, size_t bytes);
+size_t wire_start_encode(char *buf, unsigned tty_bits, size_t at, size_t bytes);
 /* `env`: variables, each with its NUL. */
 size_t wire_lease_encode(
 	char *buf, const struct limits *l, const char *env, size_t n);
@@ -231,7 +233,8 @@ int wire_start_seal(const struct jail_start *s, struct err *e);
  * change any more. 0, or -1. */
 int wire_start_check(int fd, struct err *e);
 
-/* Where the source is in it. 0, or -1 with e. */
+/* Where the source is in it; *n is 0 where it brings arguments. 0, or -1 with
+ * e. */
 int wire_start_find(int fd, size_t *at, size_t *n, struct err *e);
 
 /* Read and check arguments and variables. 0, or -1 with e. wire_start_fini()

@@ -169,7 +169,7 @@ static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 	if (is_root() && order_want_files(&f->order) < 0)
 		return 0;
 	if (f->eval)
-		f->order.mode = SPEC_EVAL;
+		f->order.mode = SPEC_CELL;
 	if (send_order(conn, &f->order, e) < 0)
 		return -1;
 	f->asked = fd_take(&conn);

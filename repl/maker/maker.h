@@ -34,11 +34,11 @@ struct spares_shared;
  */
 
 /* Add 1 when the message changes. */
-#define ORDER_VERSION 3
+#define ORDER_VERSION 4
 
 struct order {
 	uint32_t version;
-	uint32_t mode; /* SPEC_SESSION, SPEC_PROGRAM; SPEC_EVAL: a program that
+	uint32_t mode; /* SPEC_SESSION, SPEC_PROGRAM; SPEC_CELL: a program that
 			* is `-e` */
 	struct limits limits;
 	uint64_t expose;   /* bits: which of jail.expose */
@@ -128,7 +128,7 @@ int service_run(const char *path, bool quiet, bool tell, struct err *e);
 
 /* Kinds of spares: sessions and `-e`, with Python up; programs, whose Python is
  * held before it begins. */
-#define SPARES_KINDS 3
+#define SPARES_KINDS (SPEC_CELL + 1)
 /* Most spares of a kind. */
 #define SPARES_MOST 16
 
@@ -139,14 +139,14 @@ typedef void spares_make(void *arg, enum spec_mode mode, bool hurried,
 
 /* Only spares.c writes it; children have it by fork. */
 struct spares {
-	int most;			  /* of each kind */
-	int shelf[SPEC_EVAL + 1][2];	  /* by mode */
-	struct spares_shared *shared;	  /* with the children */
-	struct spare making;		  /* the one we make; front -1: none */
-	int64_t rest_ms;		  /* begin no spare before, */
-	int64_t failed_ms[SPEC_EVAL + 1]; /* nor of this kind */
-	int64_t made_ms;		  /* when a client last got a session */
-	bool hurried;			  /* soon after another client */
+	int most;			 /* of each kind */
+	int shelf[SPARES_KINDS][2];	 /* by mode */
+	struct spares_shared *shared;	 /* with the children */
+	struct spare making;		 /* the one we make; front -1: none */
+	int64_t rest_ms;		 /* begin no spare before, */
+	int64_t failed_ms[SPARES_KINDS]; /* nor of this kind */
+	int64_t made_ms;		 /* when a client last got a session */
+	bool hurried;			 /* soon after another client */
 	spares_make *make;
 	void *arg;
 };

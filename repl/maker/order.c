@@ -156,11 +156,8 @@ static int check_shape(const struct order *o, size_t n, struct err *e)
 			    "cellblock-maker.service");
 		return err_kind_set(e, ERR_CONFIG);
 	}
-	if (n != sizeof(*o) ||
-		(o->mode != SPEC_SESSION && o->mode != SPEC_PROGRAM &&
-			o->mode != SPEC_EVAL) ||
-		o->plain > 1 || o->tty_bits > 7 ||
-		!memchr(o->term, '\0', sizeof(o->term)) ||
+	if (n != sizeof(*o) || o->mode > SPEC_CELL || o->plain > 1 ||
+		o->tty_bits > 7 || !memchr(o->term, '\0', sizeof(o->term)) ||
 		o->require >> ENFORCE_LIMITS)
 		return malformed(e);
 	return 0;

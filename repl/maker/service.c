@@ -341,7 +341,7 @@ static _Noreturn void serve(
 	snprintf(mine->name, sizeof(mine->name), "%s", v.person.name);
 	hand_spare_over(&v, conn, &spec);
 	/* Without a spare, `-e` is a program like any other. */
-	if (spec.mode == SPEC_EVAL)
+	if (spec.mode == SPEC_CELL)
 		spec.mode = SPEC_PROGRAM;
 	jail_become(conn, &spec);
 }

@@ -38,7 +38,7 @@
 #define KEEP_MS 60000
 
 static const enum spec_mode kinds[SPARES_KINDS] = {
-	SPEC_SESSION, SPEC_PROGRAM, SPEC_EVAL};
+	SPEC_SESSION, SPEC_PROGRAM, SPEC_CELL};
 
 enum row_state { ROW_FREE, ROW_MADE, ROW_SHELVED };
 

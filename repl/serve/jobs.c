@@ -45,7 +45,7 @@ struct jobs {
 	const struct log *log;
 	/* waiting for each interpreter, and for each kind of session */
 	struct {
-		size_t n[SPEC_MODES];
+		size_t n[SPEC_CELL + 1];
 	} * wanted;
 };
 

@@ -81,7 +81,7 @@ static void check_spec(const struct order *o, const struct config *cfg)
 	must(spec.require && !strcmp(spec.require[0], "memory"));
 	must(spec.tty_bits <= 7 && strlen(spec.term) < sizeof(s.term));
 	must(spec.mode == SPEC_SESSION || spec.mode == SPEC_PROGRAM ||
-		spec.mode == SPEC_EVAL);
+		spec.mode == SPEC_CELL);
 	must(spec.uid_lo == cfg->uids.lo && spec.uid_hi == cfg->uids.hi);
 	taken.limits = spec.limits;
 	for (size_t i = 0; i < CONFIG_NKEYS; i++) {

@@ -17,21 +17,27 @@ class Early:
         self.ctl, theirs = socket.socketpair(socket.AF_UNIX,
                                              socket.SOCK_SEQPACKET)
         self.ctl.settimeout(60)
+        tty = os.open("/dev/null", os.O_RDWR)
         self.process = subprocess.Popen(
-            [PYTHON, "-u", "-I", "-S", "-c", LOAD, str(self.driver), *LIMITS, "-j",
-             str(theirs.fileno()), str(self.report)], text=True,
+            [PYTHON, "-u", "-I", "-S", "-c", LOAD, str(self.driver), *LIMITS, "-w",
+             str(theirs.fileno()), str(tty)], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=[self.driver, theirs.fileno(), self.report], **how)
+            pass_fds=[self.driver, theirs.fileno(), tty], **how)
         theirs.close()
+        os.close(tty)
         self.ready = self.ctl.recv(100)
 
     def run(self, code, variables=None, shows=True):
         # As in the front end's, it is not at the beginning of the file.
         what = marshal.dumps((code.encode(), variables or {}, shows), 2)
-        file = memory(b"12345" + what)
-        socket.send_fds(self.ctl, [b"START 5 %d" % len(what)], [file])
-        os.close(file)
+        stdio = [os.open(f"/proc/{self.process.pid}/fd/{fd}", flags) for fd, flags
+                 in enumerate((os.O_RDONLY, os.O_WRONLY, os.O_WRONLY))]
+        fds = [memory(b"12345" + what), *stdio]
+        socket.send_fds(self.ctl, [b"START 0 5 %d" % len(what)],
+                        [*fds, self.report])
+        for fd in fds:
+            os.close(fd)
         self.ctl.close()
         return self.end()
 

@@ -59,7 +59,7 @@ def test_no_limit_can_be_loosened(ann):
 
 def test_a_number_out_of_range_is_refused(ann):
     told = refused(ann, *(f"order.order({change})" for change in (
-        "python=1", "python=2**32 - 1", "mode=2", "mode=4", "mode=2**32 - 1",
+        "python=1", "python=2**32 - 1", "mode=3", "mode=4", "mode=2**32 - 1",
         "expose=1", "expose=2**63", "require=1", "require=2**63", "plain=2",
         "tty_bits=8", "term=b'x' * 64", "checkpoint=3", "background=-1",
         "network=7")))

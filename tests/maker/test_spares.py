@@ -148,6 +148,7 @@ def test_the_limits_of_a_program_are_the_persons(host, spare):
 WHAT = """import os, sys
 print(sys.argv, sys.stdin.read(), os.environ['TERM'], __name__,
       [os.isatty(fd) for fd in range(3)], sys.stdout.line_buffering,
+      [f.seekable() for f in (sys.stdin, sys.stdout, sys.stderr)],
       os.statvfs('/tmp').f_blocks * 4096, sys.flags.isolated,
       '_socket' in sys.modules)
 print(len(os.listdir('/proc/self/fd')), os.getcwd(), os.listdir('.'),
@@ -163,7 +164,8 @@ def test_a_cell_is_as_any_other(host, spare):
     r = ann.run("-M", "64M", "-e", WHAT, stdin=b"in")
     assert r.code == 3 and r.text == (
         "['-e'] in xterm-256color __main__ "
-        "[False, False, False] False 16777216 1 False\n"), r
+        "[False, False, False] False "
+        "[False, False, False] 16777216 1 False\n"), r
     assert r.said.startswith("4 /home [] True "), r
     assert was_ahead(host) == bool(spare)
     for code, text, status in (("6 * 7", "42\n", 0), ("1 / 0", "", 1),
