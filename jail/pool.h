@@ -57,7 +57,7 @@ void pool_end(struct pool *p, struct jail *j);
 size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max);
 
 /* How long to wait at most: -1 for ever. */
-int pool_timeout_ms(const struct pool *p);
+int pool_timeout_ms(struct pool *p);
 
 /* Take what has come; see to it that what is wanted gets made. */
 void pool_turn(struct pool *p);

@@ -116,7 +116,7 @@ struct jail_spec {
 
 	pid_t front; /* the front end, where it is not the warden's parent and
 		      * has a pid here; or 0 */
-	pid_t maker; /* the warden's parent then, even when it is dead; or 0 */
+	pid_t parent; /* the warden's parent then, even when it is dead; or 0 */
 	const struct spec_made *made; /* or NULL: for whoever started us */
 	int shared; /* the front end serves several sessions at a time: what it
 		     * works is not charged to any of them */

@@ -13,8 +13,8 @@
 #include "client.h"
 
 #include "jail/base/array.h"
+#include "jail/broker/broker.h"
 #include "jail/host/host.h"
-#include "jail/maker/maker.h"
 #include "jail/plan/plan.h"
 #include "jail/walls/walls.h"
 #include "jail/warden/warden.h"
@@ -49,7 +49,7 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 	pid_t warden;
 	int sock;
 
-	warden = maker_make(spec, &sock, e);
+	warden = start_warden(spec, &sock, e);
 	if (warden < 0 || jail_adopt(&j, sock, e) < 0)
 		return -1;
 	j->warden = warden;
@@ -83,7 +83,7 @@ int jail_receive(struct jail **out, int asked, int timeout_ms, struct err *e)
 	while (r < 0 && errno == EINTR);
 	if (r <= 0)
 		return err_set(e, "make a session: the maker does not answer");
-	sock = maker_answer(asked, e);
+	sock = start_receive(asked, e);
 	if (sock < 0 || jail_adopt(out, sock, e) < 0)
 		return -1;
 	(*out)->patient = 1;
@@ -92,12 +92,12 @@ int jail_receive(struct jail **out, int asked, int timeout_ms, struct err *e)
 
 _Noreturn void jail_become(int asked, const struct jail_spec *spec)
 {
-	maker_become(asked, spec);
+	start_become(asked, spec);
 }
 
 void jail_refuse(int asked, const struct err *e)
 {
-	maker_refuse(asked, e);
+	start_refuse(asked, e);
 }
 
 int jail_print_plan(const struct jail_spec *spec,

@@ -3,8 +3,8 @@
  * pool.c - sessions made ahead, for a front end that serves many requests
  *
  * Runs in:   front end, confined but for pool_open()
- * Holds:     the socket to the maker; sessions ahead; those that are ending
- * Trusts:    the maker
+ * Holds:     the socket to the supplier; sessions ahead; those that are ending
+ * Trusts:    the supplier
  * Leaves:    nothing: pool_close() waits for every session
  *
  * A session takes a while to go: its namespaces are taken down. The next
@@ -16,8 +16,9 @@
 #include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/broker/broker.h"
 #include "jail/jail.h"
-#include "jail/maker/maker.h"
+#include "jail/stock.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -36,12 +37,11 @@
 struct kind {
 	unsigned python;
 	enum spec_mode mode;
-	int waited, ahead; /* wanted */
 };
 
-/* A session ahead. Until the maker answers it has no jail. */
+/* A session ahead. Until the supplier answers it has no jail. */
 struct ahead {
-	struct kind kind;
+	int kind; /* its index */
 	struct jail *jail;
 	struct jail_event *said; /* for who takes it */
 	size_t nsaid;
@@ -50,37 +50,37 @@ struct ahead {
 };
 
 struct pool {
-	int maker;
-	pid_t pid; /* of the maker */
-	int most, taken, cores;
-	int64_t rest_ms; /* nothing is made ahead before */
-	struct kind *kinds;
-	size_t nkinds;
+	int supplier;
+	pid_t pid; /* of the supplier */
+	int most, taken;
+	struct stock stock;
+	struct kind *kinds;  /* of the stock */
 	struct ahead *ahead; /* those without a jail in the order of asking */
 	size_t nahead;
-	struct pollfd *polls; /* pool_await()'s: one for each, and the maker */
+	struct pollfd
+		*polls; /* pool_await()'s: one for each, and the supplier */
 	struct jail **ending; /* the oldest first */
 	size_t nending;
-	struct err refusal; /* the maker's last, */
+	struct err refusal; /* the supplier's last, */
 	int64_t refused_ms; /* and when; 0: none since the last session */
 	struct err left;    /* something may be left */
 };
 
 int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e)
 {
-	const struct maker_offer o = {.spec = offer->spec,
+	const struct supplier_offer o = {.spec = offer->spec,
 		.pythons = offer->pythons,
 		.npythons = offer->npythons,
 		.most = offer->most};
 	struct pool *p = calloc(1, sizeof(*p));
 
 	if (!p)
-		return err_errno(e, "start the maker");
+		return err_errno(e, "make jails ahead");
 	p->most = offer->most;
-	p->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	p->stock.at_once = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	p->polls = calloc((size_t)p->most + 1, sizeof(*p->polls));
-	p->pid = p->polls ? maker_start(&o, &p->maker, e)
-			  : err_errno(e, "start the maker");
+	p->pid = p->polls ? supplier_start(&o, &p->supplier, e)
+			  : err_errno(e, "make jails ahead");
 	if (p->pid < 0) {
 		free(p->polls);
 		free(p);
@@ -90,9 +90,13 @@ int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e)
 	return 0;
 }
 
-static bool is_kind(const struct kind *k, unsigned python, enum spec_mode mode)
+/* Its index, or -1. */
+static int find_kind(const struct pool *p, unsigned python, enum spec_mode mode)
 {
-	return k->python == python && k->mode == mode;
+	for (int i = 0; i < p->stock.n; i++)
+		if (p->kinds[i].python == python && p->kinds[i].mode == mode)
+			return i;
+	return -1;
 }
 
 /* ---- those that end ---- */
@@ -129,7 +133,7 @@ void pool_end(struct pool *p, struct jail *j)
 	if (!j)
 		return;
 	p->taken--;
-	p->rest_ms = now_ms() + REST_END_MS;
+	p->stock.rest_ms = now_ms() + REST_END_MS;
 	begin_end(p, j);
 }
 
@@ -144,19 +148,6 @@ static struct ahead ahead_remove(struct pool *p, size_t i)
 	return a;
 }
 
-static void ask_maker(struct pool *p, const struct kind *k, int hurried)
-{
-	const struct maker_question q = {
-		.python = k->python, .mode = k->mode, .hurried = hurried};
-
-	if (array_grow(&p->ahead, p->nahead, sizeof(*p->ahead)) < 0 ||
-		maker_ask(p->maker, &q, &p->refusal) < 0) {
-		p->refused_ms = now_ms();
-		return;
-	}
-	p->ahead[p->nahead++] = (struct ahead){.kind = *k};
-}
-
 static void end_ahead(struct pool *p, size_t i)
 {
 	struct ahead a = ahead_remove(p, i);
@@ -167,41 +158,15 @@ static void end_ahead(struct pool *p, size_t i)
 	begin_end(p, a.jail);
 }
 
-/* One too many: those that are only asked for come anyway. */
-static bool drop_surplus(struct pool *p, const struct kind *k)
+/* End one of that kind; those that are only asked for come anyway. */
+static bool drop_surplus(struct pool *p, int kind)
 {
-	for (size_t i = p->nahead; i-- > 0;) {
-		struct ahead *a = &p->ahead[i];
-
-		if (a->jail && is_kind(&a->kind, k->python, k->mode)) {
+	for (size_t i = p->nahead; i-- > 0;)
+		if (p->ahead[i].jail && p->ahead[i].kind == kind) {
 			end_ahead(p, i);
 			return true;
 		}
-	}
 	return false;
-}
-
-/* How many are in the making, of all kinds. */
-static int count_in_making(const struct pool *p)
-{
-	int n = 0;
-
-	for (size_t i = 0; i < p->nahead; i++)
-		n += !p->ahead[i].built_ms && !p->ahead[i].failed_ms;
-	return n;
-}
-
-/* True if one more session may be made now. More than there are cores would
- * only be ready later. */
-static bool may_make(const struct pool *p, bool waited)
-{
-	int64_t now = now_ms();
-
-	if (p->nahead + p->nending + (size_t)p->taken >= (size_t)p->most ||
-		(p->refused_ms && now - p->refused_ms < FAILURE_MS))
-		return false;
-	return waited ? count_in_making(p) < p->cores
-		      : count_in_making(p) == 0 && now >= p->rest_ms;
 }
 
 /* It has died since it was ready, and is of no use to anybody. */
@@ -210,56 +175,84 @@ static bool is_lost(const struct ahead *a)
 	return a->built_ms && a->failed_ms;
 }
 
-static int count_kind(const struct pool *p, const struct kind *k, bool lost)
+/* Fill in what there is of each kind. */
+static void count_stock(struct pool *p)
 {
-	int n = 0;
+	struct stock *s = &p->stock;
 
-	for (size_t i = 0; i < p->nahead; i++)
-		n += is_kind(&p->ahead[i].kind, k->python, k->mode) &&
-		     (lost || !is_lost(&p->ahead[i]));
-	return n;
+	s->room = p->most - p->taken - (int)(p->nahead + p->nending);
+	for (int i = 0; i < s->n; i++) {
+		struct stock_kind *k = &s->kinds[i];
+
+		k->have = k->making = k->lost = 0;
+		k->again_ms = p->refused_ms ? p->refused_ms + FAILURE_MS : 0;
+	}
+	for (size_t i = 0; i < p->nahead; i++) {
+		const struct ahead *a = &p->ahead[i];
+		struct stock_kind *k = &s->kinds[a->kind];
+
+		k->have += !is_lost(a);
+		k->lost += is_lost(a);
+		k->making += !a->built_ms && !a->failed_ms;
+	}
 }
 
-/* Ask for what is missing, as far as there may be more: first for what somebody
- * waits for. Those ahead that do not last are not replaced without end. */
+static int ask_supplier(struct pool *p, const struct stock_next *next)
+{
+	const struct kind *k = &p->kinds[next->kind];
+	const struct supplier_question q = {
+		.python = k->python, .mode = k->mode, .hurried = next->waited};
+
+	if (array_grow(&p->ahead, p->nahead, sizeof(*p->ahead)) < 0 ||
+		supplier_ask(p->supplier, &q, &p->refusal) < 0) {
+		p->refused_ms = now_ms();
+		return -1;
+	}
+	p->ahead[p->nahead++] = (struct ahead){.kind = next->kind};
+	stock_note_begun(&p->stock, next->kind);
+	return 0;
+}
+
+/* End what is too much, and ask for what is missing. */
 static void ask_for_missing(struct pool *p)
 {
-	for (size_t i = 0; i < p->nkinds; i++) {
-		const struct kind *k = &p->kinds[i];
+	struct stock *s = &p->stock;
+	struct stock_next next;
 
-		while (count_kind(p, k, false) > k->waited + k->ahead &&
-			drop_surplus(p, k))
-			;
-		for (int n = count_kind(p, k, false);
-			n < k->waited && may_make(p, true); n++)
-			ask_maker(p, k, 1);
-	}
-	for (size_t i = 0; i < p->nkinds; i++) {
-		const struct kind *k = &p->kinds[i];
+	count_stock(p);
+	for (int i = 0; i < s->n; i++) {
+		struct stock_kind *k = &s->kinds[i];
 
-		if (count_kind(p, k, true) < k->waited + k->ahead &&
-			may_make(p, false))
-			ask_maker(p, k, 0);
+		while (k->have > k->waited + k->ahead && drop_surplus(p, i))
+			count_stock(p);
 	}
+	do
+		next = stock_next(s);
+	while (next.kind >= 0 && next.when_ms <= now_ms() &&
+		ask_supplier(p, &next) == 0);
 }
 
 void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int waited,
 	int ahead)
 {
-	size_t i = 0;
+	struct stock *s = &p->stock;
+	int i = find_kind(p, python, mode);
 
-	while (i < p->nkinds && !is_kind(&p->kinds[i], python, mode))
-		i++;
-	if (i == p->nkinds) {
-		if (array_grow(&p->kinds, i, sizeof(*p->kinds)) < 0)
+	if (i < 0) {
+		i = s->n;
+		if (array_grow(&p->kinds, (size_t)i, sizeof(*p->kinds)) < 0 ||
+			array_grow(&s->kinds, (size_t)i, sizeof(*s->kinds)) < 0)
 			return;
-		p->nkinds++;
+		p->kinds[i] = (struct kind){python, mode};
+		s->kinds[i] = (struct stock_kind){0};
+		s->n++;
 	}
-	p->kinds[i] = (struct kind){python, mode, waited, ahead};
+	s->kinds[i].waited = waited;
+	s->kinds[i].ahead = ahead;
 	ask_for_missing(p);
 }
 
-/* The maker's answer to the oldest question. */
+/* The supplier's answer to the oldest question. */
 static void take_answer(struct pool *p)
 {
 	size_t i = 0;
@@ -267,7 +260,7 @@ static void take_answer(struct pool *p)
 
 	while (i < p->nahead && p->ahead[i].jail)
 		i++;
-	sock = maker_answer(p->maker, &p->refusal);
+	sock = start_receive(p->supplier, &p->refusal);
 	if (i == p->nahead)
 		p->refused_ms = now_ms();
 	else if (sock < 0 ||
@@ -281,33 +274,34 @@ static void take_answer(struct pool *p)
 
 /* True if this event makes the session ready. A second time, and it has broken
  * meanwhile. */
-static bool is_ready_by(const struct ahead *a, const struct jail_event *ev)
+static bool is_ready_by(
+	enum spec_mode mode, const struct ahead *a, const struct jail_event *ev)
 {
 	return !a->built_ms &&
-	       ev->type ==
-		       (a->kind.mode == SPEC_SESSION ? JAIL_UP : JAIL_BUILT);
+	       ev->type == (mode == SPEC_SESSION ? JAIL_UP : JAIL_BUILT);
 }
 
 /* True if a session may send this event while all is well. */
-static bool is_well(const struct ahead *a, const struct jail_event *ev)
+static bool is_well(
+	enum spec_mode mode, const struct ahead *a, const struct jail_event *ev)
 {
-	return a->kind.mode == SPEC_SESSION && a->nsaid < SAID_MAX &&
+	return mode == SPEC_SESSION && a->nsaid < SAID_MAX &&
 	       (ev->type == JAIL_BUILT || ev->type == JAIL_PARKED ||
 		       ev->type == JAIL_NOTICE);
 }
 
 /* Take one event of a session ahead; it is kept for who takes that. True if
  * there may be another event. */
-static bool hear_one(struct ahead *a)
+static bool hear_one(enum spec_mode mode, struct ahead *a)
 {
 	struct jail_event ev;
 	int r = jail_next(a->jail, &ev, NULL);
 
 	if (r == 0)
 		return false;
-	if (r > 0 && is_ready_by(a, &ev))
+	if (r > 0 && is_ready_by(mode, a, &ev))
 		a->built_ms = now_ms();
-	else if (r < 0 || !is_well(a, &ev))
+	else if (r < 0 || !is_well(mode, a, &ev))
 		a->failed_ms = a->built_ms ? a->built_ms : now_ms();
 	if (r < 0)
 		return false;
@@ -321,9 +315,11 @@ static bool hear_one(struct ahead *a)
 }
 
 /* All that it has said: its death comes last. */
-static void hear_all(struct ahead *a)
+static void hear_all(const struct pool *p, struct ahead *a)
 {
-	while (hear_one(a))
+	if (!a->jail || a->failed_ms)
+		return;
+	while (hear_one(p->kinds[a->kind].mode, a))
 		;
 }
 
@@ -337,7 +333,7 @@ static bool is_asked(const struct pool *p)
 
 static bool has_answer(const struct pool *p)
 {
-	struct pollfd v = {.fd = p->maker, .events = POLLIN};
+	struct pollfd v = {.fd = p->supplier, .events = POLLIN};
 
 	return is_asked(p) && poll(&v, 1, 0) > 0;
 }
@@ -351,8 +347,7 @@ void pool_turn(struct pool *p)
 	for (size_t i = 0; i < p->nahead;) {
 		struct ahead *a = &p->ahead[i];
 
-		if (a->jail && !a->failed_ms)
-			hear_all(a);
+		hear_all(p, a);
 		if (a->failed_ms && now - a->failed_ms > FAILURE_MS)
 			end_ahead(p, i);
 		else
@@ -368,11 +363,15 @@ static void add_poll(struct pollfd *v, size_t max, size_t *n, int fd)
 		v[(*n)++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
-int pool_timeout_ms(const struct pool *p)
+int pool_timeout_ms(struct pool *p)
 {
-	int64_t left = p->rest_ms - now_ms();
+	struct stock_next next;
+	int64_t left;
 
-	return left > 0 ? (int)left : -1;
+	count_stock(p);
+	next = stock_next(&p->stock);
+	left = next.when_ms - now_ms();
+	return next.kind < 0 ? -1 : left > 0 ? (int)left : 0;
 }
 
 size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max)
@@ -380,7 +379,7 @@ size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max)
 	size_t n = 0;
 
 	if (is_asked(p))
-		add_poll(v, max, &n, p->maker);
+		add_poll(v, max, &n, p->supplier);
 	for (size_t i = 0; i < p->nahead; i++)
 		if (p->ahead[i].jail && !p->ahead[i].failed_ms)
 			add_poll(v, max, &n, jail_fd(p->ahead[i].jail));
@@ -405,16 +404,15 @@ static int ahead_rank(const struct ahead *a)
 int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 	struct jail **out, struct err *e)
 {
+	int kind = find_kind(p, python, mode), most = 0;
 	struct ahead a;
 	size_t best = 0;
-	int most = 0;
 
 	/* One that has died is not handed out. */
 	for (size_t i = 0; i < p->nahead; i++)
-		if (p->ahead[i].jail && !p->ahead[i].failed_ms)
-			hear_all(&p->ahead[i]);
+		hear_all(p, &p->ahead[i]);
 	for (size_t i = 0; i < p->nahead; i++)
-		if (is_kind(&p->ahead[i].kind, python, mode) &&
+		if (p->ahead[i].kind == kind &&
 			ahead_rank(&p->ahead[i]) > most) {
 			best = i;
 			most = ahead_rank(&p->ahead[i]);
@@ -428,7 +426,7 @@ int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 		if (mode == SPEC_SESSION)
 			jail_touch(a.jail); /* its life begins */
 		p->taken++;
-		p->rest_ms = now_ms() + REST_MS;
+		p->stock.rest_ms = now_ms() + REST_MS;
 		return 1;
 	}
 	if (!p->refused_ms || now_ms() - p->refused_ms > FAILURE_MS)
@@ -485,13 +483,14 @@ int pool_close(struct pool *p, struct err *e)
 		end_ahead(p, 0);
 	while (p->nending > 0)
 		close_ending(p, 0);
-	close(p->maker);
+	close(p->supplier);
 	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	r = p->left.msg[0] ? -1 : 0;
 	if (r < 0 && e)
 		*e = p->left;
 	free(p->kinds);
+	free(p->stock.kinds);
 	free(p->ahead);
 	free(p->ending);
 	free(p->polls);

@@ -91,7 +91,7 @@ static int limit_by_cgroup(struct site *s, int front, struct cgroup_caps *caps,
 static void probe_cgroups(
 	const struct jail_spec *spec, struct cgroup_caps *caps)
 {
-	cgroup_probe(caps, spec->maker ? spec->maker : getppid(), spec->front,
+	cgroup_probe(caps, spec->parent ? spec->parent : getppid(), spec->front,
 		spec->made ? spec->made->below : NULL);
 }
 

@@ -37,7 +37,7 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 	link_open(&w->link, front);
 	/* The peer of the socket is the maker, or ourselves. The front end has
 	 * no pid here where it is in another pid namespace. */
-	if (spec->maker)
+	if (spec->parent)
 		link_charge(&w->link, spec->shared ? 0 : spec->front);
 	side_init(&w->sides, NULL, NULL);
 	warden_jail_init(&w->jail, &w->link, &w->site, &w->sides);

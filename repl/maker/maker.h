@@ -12,6 +12,7 @@
 
 #include "jail/spare.h"
 #include "jail/spec.h"
+#include "jail/stock.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -139,14 +140,13 @@ typedef void spares_make(void *arg, enum spec_mode mode, bool hurried,
 
 /* Only spares.c writes it; children have it by fork. */
 struct spares {
-	int most;			 /* of each kind */
-	int shelf[SPARES_KINDS][2];	 /* by mode */
-	struct spares_shared *shared;	 /* with the children */
-	struct spare making;		 /* the one we make; front -1: none */
-	int64_t rest_ms;		 /* begin no spare before, */
-	int64_t failed_ms[SPARES_KINDS]; /* nor of this kind */
-	int64_t made_ms;		 /* when a client last got a session */
-	bool hurried;			 /* soon after another client */
+	struct stock stock;
+	struct stock_kind kinds[SPARES_KINDS]; /* of it, by mode */
+	int shelf[SPARES_KINDS][2];	       /* by mode */
+	struct spares_shared *shared;	       /* with the children */
+	struct spare making; /* the one we make; front -1: none */
+	int64_t made_ms;     /* when a client last got a session */
+	bool hurried;	     /* soon after another client */
 	spares_make *make;
 	void *arg;
 };
@@ -159,12 +159,12 @@ void spares_close(struct spares *s);
 
 /* The descriptor to poll, and the timeout: -1 for ever. */
 struct pollfd spares_poll(const struct spares *s);
-int spares_timeout_ms(const struct spares *s);
+int spares_timeout_ms(struct spares *s);
 
 /* How many spares are ready. */
 int spares_count(const struct spares *s);
 
-/* Shelve the spare that is ready; begin one that is missing. */
+/* Shelve the spare that is ready; begin the next (jail/stock.h). */
 void spares_turn(struct spares *s);
 
 /* Begin no spare for a moment: a client asks, or (`made`) has its session now.

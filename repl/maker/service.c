@@ -259,7 +259,7 @@ static void make_spec(const struct maker_client *v, struct spec_made *made,
 		.tell = tell,
 		.arg = v};
 	spec->front = v->cred.pid;
-	spec->maker = v->service->pid;
+	spec->parent = v->service->pid;
 	spec->made = made;
 }
 
@@ -584,7 +584,7 @@ static void tell_spares(const struct service *s, int *told)
 }
 
 /* For poll(2). */
-static int timeout_ms(const struct service *s)
+static int timeout_ms(struct service *s)
 {
 	int spares_ms = spares_timeout_ms(&s->spares);
 	int64_t left = s->next_ms - now_ms();

@@ -37,9 +37,6 @@
  * one may be from an old configuration. */
 #define KEEP_MS 60000
 
-static const enum spec_mode kinds[SPARES_KINDS] = {
-	SPEC_SESSION, SPEC_PROGRAM, SPEC_CELL};
-
 enum row_state { ROW_FREE, ROW_MADE, ROW_SHELVED };
 
 struct spares_row {
@@ -61,7 +58,7 @@ int spares_open(
 	void *shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	*s = (struct spares){.most = most,
+	*s = (struct spares){.stock = {.n = SPARES_KINDS, .at_once = 1},
 		.making = {.front = -1, .lease = -1},
 		.make = make,
 		.arg = arg};
@@ -69,9 +66,11 @@ int spares_open(
 	if (shared == MAP_FAILED)
 		return err_errno(e, "make jails ahead");
 	s->shared = shared;
-	for (int i = 0; i < SPARES_KINDS; i++)
-		if (spare_shelf_open(s->shelf[kinds[i]], e) < 0)
+	for (int i = 0; i < SPARES_KINDS; i++) {
+		s->kinds[i].ahead = most;
+		if (spare_shelf_open(s->shelf[i], e) < 0)
 			return -1;
+	}
 	spares_rest(s, true);
 	return 0;
 }
@@ -82,8 +81,8 @@ void spares_close(struct spares *s)
 		return;
 	spare_close(&s->making);
 	for (int i = 0; i < SPARES_KINDS; i++) {
-		fd_drop(&s->shelf[kinds[i]][0]);
-		fd_drop(&s->shelf[kinds[i]][1]);
+		fd_drop(&s->shelf[i][0]);
+		fd_drop(&s->shelf[i][1]);
 	}
 }
 
@@ -94,37 +93,29 @@ static bool is_making(const struct spares *s)
 	return s->making.front >= 0;
 }
 
-static int have(const struct spares *s, enum spec_mode mode)
+/* The spare to begin next. */
+static struct stock_next find_next(struct spares *s)
 {
-	int n = 0;
+	s->stock.kinds = s->kinds;
+	s->stock.room = ROWS;
+	for (int i = 0; i < SPARES_KINDS; i++)
+		s->kinds[i].have = s->kinds[i].making = 0;
+	for (int i = 0; i < ROWS; i++) {
+		const struct spares_row *row = &s->shared->rows[i];
 
-	for (int i = 0; i < ROWS; i++)
-		n += s->shared->rows[i].state != ROW_FREE &&
-		     s->shared->rows[i].mode == mode;
-	return n;
-}
-
-/* The missing kind that we may begin first, and when; -1: none is missing. */
-static int missing(const struct spares *s, int64_t *when_ms)
-{
-	int found = -1;
-
-	for (int i = 0; i < SPARES_KINDS; i++) {
-		int64_t ms = s->failed_ms[kinds[i]];
-
-		ms = ms > s->rest_ms ? ms : s->rest_ms;
-		if (have(s, kinds[i]) < s->most &&
-			(found < 0 || ms < *when_ms)) {
-			found = kinds[i];
-			*when_ms = ms;
-		}
+		if (row->state == ROW_FREE)
+			continue;
+		s->kinds[row->mode].have++;
+		s->stock.room--;
 	}
-	return found;
+	if (is_making(s))
+		s->kinds[s->shared->rows[s->making.number].mode].making = 1;
+	return stock_next(&s->stock);
 }
 
 static void fail(struct spares *s, enum spec_mode mode)
 {
-	s->failed_ms[mode] = now_ms() + FAILURE_MS;
+	s->kinds[mode].again_ms = now_ms() + FAILURE_MS;
 }
 
 static void begin(struct spares *s, enum spec_mode mode)
@@ -180,25 +171,24 @@ struct pollfd spares_poll(const struct spares *s)
 	return (struct pollfd){.fd = s->making.lease, .events = POLLIN};
 }
 
-int spares_timeout_ms(const struct spares *s)
+int spares_timeout_ms(struct spares *s)
 {
-	int64_t when, left;
+	const struct stock_next next = find_next(s);
+	int64_t left = next.when_ms - now_ms();
 
-	if (is_making(s) || missing(s, &when) < 0)
-		return -1;
-	left = when - now_ms();
-	return left > 0 ? (int)left : 0;
+	return next.kind < 0 ? -1 : left > 0 ? (int)left : 0;
 }
 
 void spares_turn(struct spares *s)
 {
 	struct pollfd p = spares_poll(s);
-	int64_t when;
+	struct stock_next next;
 
 	if (is_making(s) && poll(&p, 1, 0) > 0)
 		take(s);
-	if (spares_timeout_ms(s) == 0)
-		begin(s, (enum spec_mode)missing(s, &when));
+	next = find_next(s);
+	if (next.kind >= 0 && next.when_ms <= now_ms())
+		begin(s, (enum spec_mode)next.kind);
 }
 
 void spares_rest(struct spares *s, bool made)
@@ -211,8 +201,8 @@ void spares_rest(struct spares *s, bool made)
 		s->hurried = now - s->made_ms < SOON_MS;
 		s->made_ms = now;
 	}
-	if (made || s->rest_ms < next)
-		s->rest_ms = next;
+	if (made || s->stock.rest_ms < next)
+		s->stock.rest_ms = next;
 }
 
 /* Take the spare of the row off the shelf, if it is still there. */
@@ -221,7 +211,8 @@ static void remove_dead(struct spares *s, const struct spares_row *row)
 	int *shelf = s->shelf[row->mode];
 	struct spare one;
 
-	for (int i = 0; i < s->most && spare_take(shelf, &one); i++)
+	for (int i = 0;
+		i < s->kinds[row->mode].ahead && spare_take(shelf, &one); i++)
 		if (&s->shared->rows[one.number] == row)
 			spare_close(&one);
 		else
@@ -232,7 +223,7 @@ void spares_reap(struct spares *s, pid_t pid)
 {
 	if (s->shared->program == pid) {
 		s->shared->program = 0;
-		s->rest_ms = now_ms() + ENDED_MS;
+		s->stock.rest_ms = now_ms() + ENDED_MS;
 	}
 	for (struct spares_row *row = s->shared->rows;
 		row < s->shared->rows + ROWS; row++)
@@ -271,9 +262,10 @@ static int find(
 	int *shelf = s->shelf[spec->mode];
 	static struct spare_key key;
 
-	if (!s->most || spare_key_fill(&key, spec) < 0)
+	if (!s->kinds[spec->mode].ahead || spare_key_fill(&key, spec) < 0)
 		return 0;
-	for (int i = 0; i < s->most && spare_take(shelf, one); i++) {
+	for (int i = 0;
+		i < s->kinds[spec->mode].ahead && spare_take(shelf, one); i++) {
 		const struct spares_row *row = &s->shared->rows[one->number];
 		bool lives = spare_is_alive(one);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_pool.c - what a pool does while somebody waits, with a maker of the
+ * test_pool.c - what a pool does while somebody waits, with a supplier of the
  * test's own
  */
 #include "jail/pool.h"
@@ -8,8 +8,8 @@
 #include "forked.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/broker/broker.h"
 #include "jail/jail.h"
-#include "jail/maker/maker.h"
 #include "jail/wire/wire.h"
 
 #include <poll.h>
@@ -22,16 +22,17 @@
 #define BUSY_MS 100
 
 static struct {
-	int asks;	   /* the maker's end of its socket */
+	int asks;	   /* the supplier's end of its socket */
 	int wardens[MOST]; /* the wardens' ends of theirs */
 	int fronts[MOST];
 	size_t n, answered;
 	long received;
 } S;
 
-/* ---- the maker, and a count ---- */
+/* ---- the supplier, and a count ---- */
 
-pid_t maker_start(const struct maker_offer *offer, int *sock, struct err *e)
+pid_t supplier_start(
+	const struct supplier_offer *offer, int *sock, struct err *e)
 {
 	int pair[2];
 	pid_t pid;
@@ -47,7 +48,7 @@ pid_t maker_start(const struct maker_offer *offer, int *sock, struct err *e)
 	return pid;
 }
 
-int maker_ask(int sock, const struct maker_question *q, struct err *e)
+int supplier_ask(int sock, const struct supplier_question *q, struct err *e)
 {
 	int pair[2];
 
@@ -61,7 +62,7 @@ int maker_ask(int sock, const struct maker_question *q, struct err *e)
 	return (int)send(S.asks, "", 1, 0) - 1;
 }
 
-int maker_answer(int sock, struct err *e)
+int start_receive(int sock, struct err *e)
 {
 	char byte;
 
@@ -70,21 +71,21 @@ int maker_answer(int sock, struct err *e)
 	return S.fronts[S.answered++];
 }
 
-pid_t maker_make(const struct jail_spec *spec, int *sock, struct err *e)
+pid_t start_warden(const struct jail_spec *spec, int *sock, struct err *e)
 {
 	(void)spec;
 	(void)sock;
 	return err_set(e, "not here");
 }
 
-_Noreturn void maker_become(int asked, const struct jail_spec *spec)
+_Noreturn void start_become(int asked, const struct jail_spec *spec)
 {
 	(void)asked;
 	(void)spec;
 	abort();
 }
 
-void maker_refuse(int asked, const struct err *e)
+void start_refuse(int asked, const struct err *e)
 {
 	(void)asked;
 	(void)e;

@@ -480,7 +480,7 @@ static void a_front_end_without_a_pid_is_not_charged(void **state)
 	struct warden w;
 
 	(void)state;
-	spec.maker = getppid();
+	spec.parent = getppid();
 	warden_init(&w, &spec, P.front);
 	assert_int_equal(w.link.front_cpu, -1);
 	/* control */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_maker.c - what a front end that was taken over can ask the maker for
+ * test_supplier.c - what a front end that was taken over can ask the supplier for
  */
-#include "jail/maker/maker.h"
+#include "jail/broker/broker.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
@@ -20,10 +20,10 @@ static const char *const pythons[] = {"/usr/bin/python3"};
 /* One that makes nothing: there are as many sessions as there may be. */
 static pid_t start(int *sock)
 {
-	const struct maker_offer offer = {
+	const struct supplier_offer offer = {
 		.spec = &spec, .pythons = pythons, .npythons = 1};
 	struct err e = {0};
-	pid_t pid = maker_start(&offer, sock, &e);
+	pid_t pid = supplier_start(&offer, sock, &e);
 
 	assert_true(pid > 0);
 	return pid;
@@ -46,10 +46,10 @@ static void it_makes_no_more_than_it_may(void **state)
 
 	(void)state;
 	assert_int_equal(
-		maker_ask(sock, &(struct maker_question){.mode = SPEC_PROGRAM},
-			&e),
+		supplier_ask(sock,
+			&(struct supplier_question){.mode = SPEC_PROGRAM}, &e),
 		0);
-	assert_int_equal(maker_answer(sock, &e), -1);
+	assert_int_equal(start_receive(sock, &e), -1);
 	assert_string_equal(e.msg, "there are 0 sessions already");
 	end(pid, sock);
 }
@@ -68,12 +68,13 @@ static void it_knows_only_what_it_was_offered(void **state)
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct err e = {0};
 
-		assert_int_equal(maker_ask(sock,
-					 &(struct maker_question){t[i].python,
-						 (enum spec_mode)t[i].mode, 0},
-					 &e),
+		assert_int_equal(
+			supplier_ask(sock,
+				&(struct supplier_question){t[i].python,
+					(enum spec_mode)t[i].mode, 0},
+				&e),
 			0);
-		assert_int_equal(maker_answer(sock, &e), -1);
+		assert_int_equal(start_receive(sock, &e), -1);
 		assert_string_equal(e.msg, "malformed request");
 	}
 	end(pid, sock);
@@ -90,7 +91,7 @@ static void a_message_of_another_size_ends_it(void **state)
 		pid_t pid = start(&sock);
 
 		assert_int_equal(send(sock, bytes, n, 0), n);
-		assert_int_equal(maker_answer(sock, &e), -1);
+		assert_int_equal(start_receive(sock, &e), -1);
 		assert_string_equal(e.msg, "make a session: the maker is gone");
 		end(pid, sock);
 	}
@@ -109,10 +110,10 @@ static void it_holds_one_socket(void **state)
 	(void)state;
 	/* Its answer says that it is ready. */
 	assert_int_equal(
-		maker_ask(
-			sock, &(struct maker_question){9, SPEC_PROGRAM, 0}, &e),
+		supplier_ask(sock,
+			&(struct supplier_question){9, SPEC_PROGRAM, 0}, &e),
 		0);
-	assert_int_equal(maker_answer(sock, &e), -1);
+	assert_int_equal(start_receive(sock, &e), -1);
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
 	/* Of one that is not dumpable, only root sees the descriptors. */
@@ -124,7 +125,7 @@ static void it_holds_one_socket(void **state)
 		closedir(dir);
 	}
 	assert_int_equal(io_send_fds(sock, "", 1, &null, 1, 0), 0);
-	assert_int_equal(maker_answer(sock, &e), -1);
+	assert_int_equal(start_receive(sock, &e), -1);
 	end(pid, sock);
 	close(null);
 }
@@ -138,5 +139,5 @@ int main(void)
 		cmocka_unit_test(it_holds_one_socket),
 	};
 
-	return cmocka_run_group_tests_name("maker", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("supplier", tests, NULL, NULL);
 }

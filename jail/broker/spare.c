@@ -8,15 +8,15 @@
  *            cgroup and the allocation of its host id, as its warden opened
  *            them
  * Trusts:    its warden, in whose jail nothing of anybody's runs yet
- * Leaves:    a session as maker.c makes it, or no session
+ * Leaves:    a session as any other, or no session
  */
 #include "jail/spare.h"
 
+#include "broker.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/walls/walls.h"
 #include "jail/warden/warden.h"
-#include "maker.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -112,7 +112,7 @@ _Noreturn void spare_become(
 
 	made.ahead = its->lease;
 	mine.made = &made;
-	maker_run(its->front, &mine);
+	start_run(its->front, &mine);
 }
 
 /* ---- kept ---- */
@@ -241,5 +241,5 @@ int spare_lease(const struct spare *s, const struct jail_spec *spec, uid_t *id,
 
 int spare_hand_over(const struct spare *s, int asked)
 {
-	return maker_hand_over(asked, s->front);
+	return start_hand_over(asked, s->front);
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * broker.h - who makes a jail, and for whom
+ *
+ *	start.c		a warden is started, and whoever asked for it gets its
+ *			socket
+ *	supplier.c	a process that starts wardens for a front end that can
+ *no longer fork spare.c		jails that root makes ahead
+ *(jail/spare.h) stock.c		how many jails are made ahead, and when
+ *(jail/stock.h)
+ */
+#ifndef JAIL_BROKER_BROKER_H
+#define JAIL_BROKER_BROKER_H
+
+#include "jail/spec.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+/* ---- start.c ---- */
+
+/* Fork a warden, which builds the jail. Its pid, and in *sock the socket to it
+ * (wire.h); -1 with e. The caller has one thread, and `spec` lies nowhere in
+ * argv. */
+pid_t start_warden(const struct jail_spec *spec, int *sock, struct err *e);
+
+/* Be the warden at the end `sock` of its socket, in a child. */
+_Noreturn void start_run(int sock, const struct jail_spec *spec);
+
+/* Become the warden of a session that somebody asked for over the connection
+ * `asked` (taken), who gets the socket to it. The caller has an alarm, which is
+ * called off. */
+_Noreturn void start_become(int asked, const struct jail_spec *spec);
+
+/* Answer who asked over the connection with the socket to a warden (borrowed),
+ * or, if that is -1, with e. `flags` as send() has them. 0, or -1. */
+int start_answer(int asked, int sock, const struct err *e, int flags);
+
+/* The same, but do not wait for who asked. */
+int start_hand_over(int asked, int sock);
+void start_refuse(int asked, const struct err *e);
+
+/* Wait for the answer: the socket to the warden, or -1 with e. */
+int start_receive(int asked, struct err *e);
+
+/* ---- supplier.c ---- */
+
+/* The sessions that a supplier may start. Borrowed until supplier_start()
+ * returns. */
+struct supplier_offer {
+	const struct jail_spec *spec;
+	const char *const *pythons; /* instead of spec->python */
+	size_t npythons;
+	int most; /* sessions at a time */
+};
+
+/* Fork a supplier: *sock is the socket to it, and its end of file the
+ * supplier's own end. Its pid, or -1 with e. */
+pid_t supplier_start(
+	const struct supplier_offer *offer, int *sock, struct err *e);
+
+/* A request for a session with interpreter number `python`. */
+struct supplier_question {
+	uint32_t python;
+	enum spec_mode mode;
+	int hurried; /* (spec.h) */
+};
+
+/* Ask, and return at once: start_receive() takes the answer to the oldest
+ * question. 0, or -1 with e. */
+int supplier_ask(int sock, const struct supplier_question *q, struct err *e);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * start.c - a warden is started, and whoever asked for it gets its socket
+ *
+ * Runs in:   start_warden(): the front end, or the supplier; start_run(),
+ *            start_become(): a child of root's maker; the rest: both ends of
+ * the connection over which a session is asked for
+ * Holds:     what its caller holds: as root, everything
+ * Trusts:    start_receive(): whoever was asked
+ * Leaves:    a warden, which ends with the socket that was handed over
+ */
+#include "broker.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/base/sys.h"
+#include "jail/warden/warden.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* It brings the socket when `ok`. */
+struct start_answer {
+	int ok;
+	struct err err;
+};
+
+/* The kernel counts the descriptors on their way through sockets for each user,
+ * and refuses more than RLIMIT_NOFILE of the sender. A guest, with a limit of
+ * its own, can keep as many on their way: ours must not be refused for it. */
+static void raise_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
+/* A guest's limit is 1: with 0 the kernel dumps more (plan.c). Root may have 1
+ * whatever the limit was. */
+static void raise_core(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_CORE, &r) == 0 && r.rlim_max == 0)
+		setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1});
+}
+
+pid_t start_warden(const struct jail_spec *spec, int *sock, struct err *e)
+{
+	sigset_t all, before;
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, "start a session");
+	raise_descriptors();
+	raise_core();
+	/* A Ctrl-C of the terminal's is for the caller's group. The warden is
+	 * in it until it has one of its own. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0) {
+		/* A warden writes its own maps, and the supplier is undumpable.
+		 */
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+		warden_loop_run(pair[1], spec);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return err_errno(e, "start a session");
+	}
+	sys_run_side(pid);
+	*sock = pair[0];
+	return pid;
+}
+
+_Noreturn void start_run(int sock, const struct jail_spec *spec)
+{
+	raise_descriptors();
+	raise_core();
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	warden_loop_run(sock, spec);
+}
+
+int start_answer(int asked, int sock, const struct err *e, int flags)
+{
+	struct start_answer a = {.ok = sock >= 0, .err = *e};
+
+	return io_send_fds(asked, &a, sizeof(a), &sock, a.ok, flags);
+}
+
+int start_hand_over(int asked, int sock)
+{
+	return start_answer(asked, sock, &(struct err){0}, MSG_DONTWAIT);
+}
+
+_Noreturn void start_become(int asked, const struct jail_spec *spec)
+{
+	struct err e = {0};
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		err_errno(&e, "start a session");
+		start_refuse(asked, &e);
+		_exit(1);
+	}
+	if (start_hand_over(asked, pair[0]) < 0)
+		_exit(1);
+	close(pair[0]);
+	close(asked);
+	alarm(0);
+	start_run(pair[1], spec);
+}
+
+void start_refuse(int asked, const struct err *e)
+{
+	start_answer(asked, -1, e, MSG_DONTWAIT);
+}
+
+int start_receive(int sock, struct err *e)
+{
+	struct start_answer a;
+	int fd = -1;
+	ssize_t n = io_recv_fds(sock, &a, sizeof(a), &fd, 1, 0);
+
+	/* A caller that refuses without reading the question resets the
+	 * connection; the answer is behind that. */
+	if (n < 0 && errno == ECONNRESET)
+		n = io_recv_fds(sock, &a, sizeof(a), &fd, 1, 0);
+	if (n != (ssize_t)sizeof(a) || (a.ok && fd < 0)) {
+		fd_drop(&fd);
+		return err_set(e, "make a session: the maker is gone");
+	}
+	if (a.ok)
+		return fd;
+	fd_drop(&fd);
+	a.err.msg[sizeof(a.err.msg) - 1] = '\0';
+	a.err.hint[sizeof(a.err.hint) - 1] = '\0';
+	if (e)
+		*e = a.err;
+	return -1;
+}

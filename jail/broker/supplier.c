@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * supplier.c - a process that starts wardens for a front end that can no longer
+ * fork
+ *
+ * Runs in:   the supplier, a child that the front end forked before it was
+ *            confined
+ * Holds:     what the front end held at its start: as root, everything
+ * Trusts:    the configuration it was forked with. Of its front end it reads
+ *            three numbers, in messages of one size: a front end that has been
+ *            taken over gets sessions as the configuration allows them, at
+ *            most so many at a time, and nothing else
+ * Leaves:    nothing: it ends with its own socket, and each warden with the
+ *            socket that was handed over
+ */
+#include "broker.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/walls/walls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* From a session's last word to its end as a process. */
+#define END_MS 100
+
+struct supplier {
+	int sock;
+	int deaths; /* a signalfd: of sessions */
+	const struct supplier_offer *offer;
+	pid_t front;
+	int living;
+};
+
+/* Nothing of the front end's but the one socket; a session of our own, so that
+ * no key of the terminal ends us before the front end. */
+static int detach_from_front(int sock, struct err *e)
+{
+	int null;
+
+	if (setsid() < 0 && errno != EPERM)
+		return err_errno(e, "start a session");
+	if (ident_close_fds(&sock, 1, e) < 0)
+		return -1;
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd < 3; fd++)
+		if (null < 0 || (fd != null && dup2(null, fd) < 0))
+			return err_errno(e, "use /dev/null");
+	if (null > 2)
+		close(null);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_NAME, "cellblock-suppl");
+	return ident_set_undumpable(e);
+}
+
+static int watch_deaths(struct supplier *s, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	s->deaths = sigprocmask(SIG_BLOCK, &set, NULL) < 0
+			    ? -1
+			    : signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->deaths < 0 ? err_errno(e, "watch for deaths") : 0;
+}
+
+static void reap_sessions(struct supplier *s)
+{
+	struct signalfd_siginfo si;
+
+	(void)!read(s->deaths, &si, sizeof(si));
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		s->living--;
+}
+
+/* The front end may know a moment before us that one has ended. */
+static int has_room(struct supplier *s)
+{
+	struct pollfd p = {.fd = s->deaths, .events = POLLIN};
+
+	reap_sessions(s);
+	if (s->living >= s->offer->most && poll(&p, 1, END_MS) > 0)
+		reap_sessions(s);
+	return s->living < s->offer->most;
+}
+
+static void start_session(struct supplier *s, const struct supplier_question *q,
+	int *sock, struct err *e)
+{
+	struct jail_spec spec = *s->offer->spec;
+
+	if (q->python >= s->offer->npythons || (unsigned)q->mode > SPEC_CELL)
+		err_set(e, "malformed request");
+	else if (!has_room(s))
+		err_set(e, "there are %d sessions already", s->living);
+	if (e->msg[0])
+		return;
+	spec.python = s->offer->pythons[q->python];
+	spec.mode = q->mode;
+	spec.hurried = q->hurried != 0;
+	spec.unbuffered = 1;
+	spec.early = q->mode == SPEC_SESSION;
+	spec.front = s->front;
+	spec.parent = getpid();
+	s->living += start_warden(&spec, sock, e) > 0;
+}
+
+static void answer_question(struct supplier *s)
+{
+	auto_close int sock = -1;
+	struct supplier_question q;
+	struct err e = {0};
+	ssize_t n = io_recv_fds(s->sock, &q, sizeof(q), NULL, 0, 0);
+
+	if (n != (ssize_t)sizeof(q))
+		_exit(0);
+	start_session(s, &q, &sock, &e);
+	if (start_answer(s->sock, sock, &e, 0) < 0)
+		_exit(0);
+}
+
+static _Noreturn void serve_front(struct supplier *s)
+{
+	struct pollfd p[2] = {{.fd = s->sock, .events = POLLIN},
+		{.fd = s->deaths, .events = POLLIN}};
+
+	for (;;) {
+		if (poll(p, 2, -1) < 0)
+			_exit(1);
+		if (p[1].revents)
+			reap_sessions(s);
+		if (p[0].revents)
+			answer_question(s);
+	}
+}
+
+pid_t supplier_start(
+	const struct supplier_offer *offer, int *sock, struct err *e)
+{
+	struct supplier s = {.offer = offer, .front = getpid()};
+	struct err why = {0};
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, "start the supplier of jails");
+	pid = fork();
+	if (pid == 0) {
+		s.sock = pair[1];
+		if (detach_from_front(pair[1], &why) < 0 ||
+			watch_deaths(&s, &why) < 0)
+			_exit(1);
+		serve_front(&s);
+	}
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return err_errno(e, "start the supplier of jails");
+	}
+	*sock = pair[0];
+	return pid;
+}
+
+/* ---- its front end ---- */
+
+int supplier_ask(int sock, const struct supplier_question *q, struct err *e)
+{
+	if (io_send_fds(sock, q, sizeof(*q), NULL, 0, 0) == 0)
+		return 0;
+	return err_errno(e, "ask for a session");
+}
