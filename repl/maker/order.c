@@ -149,8 +149,8 @@ static int check_shape(const struct order *o, size_t n, struct err *e)
 {
 	if (n >= sizeof(o->version) && o->version != ORDER_VERSION) {
 		err_set(e,
-			"the maker of sessions is cellblock %s, and this is "
-			"another build",
+			"cellblock-maker is cellblock %s, and this is another "
+			"build",
 			CELLBLOCK_VERSION);
 		err_hint(e, "restart it: systemctl restart "
 			    "cellblock-maker.service");
@@ -207,7 +207,8 @@ int order_check_files(const struct order *o, struct err *e)
 	if (order_want_files(&ours) == 0 && o->mounts == ours.mounts &&
 		o->root_dev == ours.root_dev && o->root_ino == ours.root_ino)
 		return 0;
-	err_set(e, "the maker of sessions sees other files");
+	err_set(e, "cellblock-maker sees other files: its root directory or "
+		   "mount namespace is another one");
 	return err_kind_set(e, ERR_CONFIG);
 }
 

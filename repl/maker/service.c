@@ -149,8 +149,7 @@ static int find_person(struct maker_client *v, struct err *e)
 	person_find(&v->person, uid);
 	if (!v->person.name) {
 		err_set(e,
-			"the maker of sessions makes none for uid %u, which "
-			"has no account",
+			"cellblock-maker refuses uid %u, which has no account",
 			uid);
 		err_hint(e, "getent passwd %u", uid);
 		return err_kind_set(e, ERR_CONFIG);
@@ -162,19 +161,23 @@ static int find_person(struct maker_client *v, struct err *e)
 
 static int look_up(struct maker_client *v, struct err *e)
 {
+	const struct config *cfg = &v->cfg;
 	uid_t uid = v->cred.uid;
 
-	if (find_person(v, e) < 0)
+	if (find_person(v, e) < 0 || load_config(v, e) < 0)
 		return -1;
-	if (load_config(v, e) < 0)
-		return -1;
-	if (v->cfg.maker != MAKER_OFF &&
-		(uid < v->cfg.uids.lo || uid > v->cfg.uids.hi))
+	if (uid >= cfg->uids.lo && uid <= cfg->uids.hi) {
+		err_set(e, "cellblock-maker refuses uid %u, which is for jails",
+			uid);
+		err_hint(e, "jail.uids (%s)", config_source(cfg, "jail.uids"));
+	} else if (cfg->maker == MAKER_OFF) {
+		err_set(e, "cellblock-maker refuses user %.60s",
+			v->person.name);
+		err_hint(e, "session.maker = off (%s)",
+			config_source(cfg, "session.maker"));
+	} else {
 		return 0;
-	err_set(e, "the maker of sessions makes none for %.60s",
-		v->person.name);
-	err_hint(e, "session.maker = off (%s)",
-		config_source(&v->cfg, "session.maker"));
+	}
 	return err_kind_set(e, ERR_CONFIG);
 }
 
