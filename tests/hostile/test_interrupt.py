@@ -85,7 +85,7 @@ def test_repeated_ctrl_c_ends_a_cell_that_swallows_the_interrupt(cb):
 
 
 def test_a_time_limit_never_reaches_the_next_cell(cb):
-    s = start(cb, "--set", "cell.timeout=300ms")
+    s = start(cb, "--set", "cell.timeout=300ms", "--set", "cell.grace=20s")
     for i in range(8):
         out = s.run("import time; time.sleep(9)")
         assert "interrupted · variables kept" in out, out

@@ -280,9 +280,9 @@ def test_ctrl_c_reaches_the_cell_after_a_child_took_the_terminal(cb):
 
 
 def test_a_time_limit_after_a_rollback_interrupts_and_does_not_kill(cb):
-    s = start(cb, "--set", "cell.timeout=1s")
+    s = start(cb, "--set", "cell.timeout=1s", "--set", "cell.grace=20s")
     s.run("import os; os._exit(1)")
-    out = s.run("while True: pass")
+    out = s.run("while True: pass", 40)
     assert "interrupted · variables kept" in out, out
 
 

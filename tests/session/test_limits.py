@@ -69,7 +69,7 @@ def test_ctrl_c_three_times_ends_a_cell_that_swallows_it(cb):
 
 
 def test_time_limit_interrupts_a_busy_cell(cb):
-    s = cb.session("--set", "cell.timeout=500ms")
+    s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=20s")
     s.run("kept = 'yes'")
     out = s.run("while True: pass")
     assert re.search(r"\[time limit: 500 ms · interrupted · variables kept\]",
@@ -78,7 +78,7 @@ def test_time_limit_interrupts_a_busy_cell(cb):
 
 
 def test_time_limit_interrupts_a_sleep(cb):
-    s = cb.session("--set", "cell.timeout=500ms")
+    s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=20s")
     out = s.run("import time; time.sleep(30)")
     assert "time limit: 500 ms · interrupted" in out
 
