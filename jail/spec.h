@@ -59,6 +59,14 @@ enum spec_mode {
 		       * stdio: a request, or, made ahead, a program `-e` */
 };
 
+/* A prewarmed jail is made before it is known for whom, or what runs in it. */
+enum spec_prewarm {
+	SPEC_WANTED, /* not prewarmed: somebody waits for it */
+	SPEC_SOON,  /* prewarmed, and wanted in a moment: what may be done later
+		     * is done later */
+	SPEC_AHEAD, /* prewarmed: all that can be done before is done */
+};
+
 struct jail_spec;
 
 /* The settings that are still open when a jail is made ahead. Limits are no
@@ -91,14 +99,12 @@ struct spec_made {
 struct jail_spec {
 	struct limits limits;
 	enum spec_mode mode;
-	int hurried; /* SPEC_CELL: somebody waits already; a program that is
-		      * made ahead: somebody will soon */
+	enum spec_prewarm prewarm; /* the life of one begins with the first
+				    * request */
 	int64_t asked_wall_ms; /* SPEC_CELL: jail_start_program() may ask for so
 				* much; 0: for no more than cell_wall_ms */
 	int unbuffered;	       /* SPEC_CELL: Python's -u */
-	int side;  /* SPEC_PROGRAM: on the home of a session that goes on */
-	int early; /* SPEC_SESSION: for nobody yet: its life begins with the
-		    * first request */
+	int side; /* SPEC_PROGRAM: on the home of a session that goes on */
 	int asks_systemd; /* for a cgroup, where none is delegated yet */
 
 	const char *python;	    /* interpreter, absolute host path */
@@ -114,8 +120,8 @@ struct jail_spec {
 	 * stderr that is a terminal. */
 	unsigned tty_bits;
 
-	pid_t front; /* the front end, where it is not the warden's parent and
-		      * has a pid here; or 0 */
+	pid_t front;  /* the front end, where it is not the warden's parent and
+		       * has a pid here; or 0 */
 	pid_t parent; /* the warden's parent then, even when it is dead; or 0 */
 	const struct spec_made *made; /* or NULL: for whoever started us */
 	int shared; /* the front end serves several sessions at a time: what it
@@ -126,6 +132,7 @@ struct jail_spec {
 static inline void spec_take_lease(
 	struct jail_spec *spec, const struct spec_lease *c)
 {
+	spec->prewarm = SPEC_WANTED;
 	spec->limits = c->limits;
 	spec->tty_bits = c->tty_bits;
 	spec->rows = c->rows;

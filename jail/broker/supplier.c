@@ -107,9 +107,8 @@ static void start_session(struct supplier *s, const struct supplier_question *q,
 		return;
 	spec.python = s->offer->pythons[q->python];
 	spec.mode = q->mode;
-	spec.hurried = q->hurried != 0;
+	spec.prewarm = q->soon ? SPEC_SOON : SPEC_AHEAD;
 	spec.unbuffered = 1;
-	spec.early = q->mode == SPEC_SESSION;
 	spec.front = s->front;
 	spec.parent = getpid();
 	s->living += start_warden(&spec, sock, e) > 0;

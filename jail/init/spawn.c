@@ -295,7 +295,7 @@ static int child_cell(const struct spawn *s, int tty, const int *fds,
 	a->v[a->n++] = "-w";
 	if (argv_fd(a, fds[SPAWN_ARGS], e) < 0 || argv_fd(a, tty, e) < 0)
 		return -1;
-	if (s->spec->hurried)
+	if (s->spec->prewarm == SPEC_SOON)
 		a->v[a->n++] = "hurried";
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return err_errno(e, "create a pipe");

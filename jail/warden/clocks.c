@@ -19,7 +19,7 @@ void clocks_start(
 	*c = (struct clocks){.link = l,
 		.limits = &spec->limits,
 		.announces = spec->mode == SPEC_SESSION};
-	if (!spec->early)
+	if (spec->prewarm == SPEC_WANTED)
 		clocks_touch(c);
 }
 

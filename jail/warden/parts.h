@@ -531,7 +531,7 @@ struct clocks {
 	struct link *link;
 	const struct limits *limits;
 	int announces;	    /* a session's are announced, a program's not */
-	int64_t started_ms; /* the session; 0: nobody's yet (spec.h: early) */
+	int64_t started_ms; /* the session; 0: it is prewarmed */
 	int64_t touched_ms; /* the person was there */
 	unsigned announced; /* 1 << enum jail_limit */
 };
@@ -1163,7 +1163,7 @@ void warden_note_refused(struct warden *w, uint32_t cell);
 
 /* ---- warm.c ---- */
 
-/* Have Python run once in the jail, which stands, unless that is hurried; and
+/* Have Python run once in the jail, which stands, unless it is wanted soon; and
  * hold the program's. 0, or -1 with e: the jail is not to be used;
  * SESSION_OVER. */
 LINK_CHECKED int warm_python(struct warden *w, struct err *e);

@@ -53,6 +53,7 @@ static int ask_to_spawn(
 static void start_clocks(struct warden *w, struct watch *wa)
 {
 	clocks_start(&w->clocks, &w->link, w->spec);
+	clocks_touch(&w->clocks);
 	watch_start(wa, w, w->rest_cpu_ms, -1);
 }
 

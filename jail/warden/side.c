@@ -160,6 +160,7 @@ int64_t side_cpu_ms(const struct side_programs *b)
 void side_make_spec(struct jail_spec *spec)
 {
 	spec->made = NULL;
+	spec->prewarm = SPEC_WANTED;
 	spec->mode = SPEC_PROGRAM;
 	spec->side = 1;
 	spec->tty_bits = 0;

@@ -95,12 +95,12 @@ static int is_for_linker(const char *const *env)
 
 int warm_python(struct warden *w, struct err *e)
 {
-	int r;
+	int soon = w->spec->prewarm == SPEC_SOON, r;
 
 	if (is_for_linker(w->spec->env))
 		return 0;
-	r = w->spec->hurried ? 0 : run_python(w, e);
-	if (r == 0 && !w->spec->hurried)
+	r = soon ? 0 : run_python(w, e);
+	if (r == 0 && !soon)
 		r = clear_jail(w, e);
 	if (r == 0)
 		r = hold_python(w, e);

@@ -135,8 +135,9 @@ int service_run(const char *path, bool quiet, bool tell, struct err *e);
 
 /* Make a spare in a child: fill in the key, and become the spare's warden.
  * Returns only on failure. */
-typedef void spares_make(void *arg, enum spec_mode mode, bool hurried,
-	const struct spare *its, struct spare_key *key);
+typedef void spares_make(void *arg, enum spec_mode mode,
+	enum spec_prewarm prewarm, const struct spare *its,
+	struct spare_key *key);
 
 /* Only spares.c writes it; children have it by fork. */
 struct spares {
@@ -146,7 +147,7 @@ struct spares {
 	struct spares_shared *shared;	       /* with the children */
 	struct spare making; /* the one we make; front -1: none */
 	int64_t made_ms;     /* when a client last got a session */
-	bool hurried;	     /* soon after another client */
+	bool soon;	     /* that was soon after another client */
 	spares_make *make;
 	void *arg;
 };

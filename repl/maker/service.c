@@ -351,8 +351,9 @@ static _Noreturn void serve(
 
 /* ---- a child: it makes a spare ---- */
 
-static void make_ahead(void *service, enum spec_mode mode, bool hurried,
-	const struct spare *its, struct spare_key *key)
+static void make_ahead(void *service, enum spec_mode mode,
+	enum spec_prewarm prewarm, const struct spare *its,
+	struct spare_key *key)
 {
 	static struct spec_made made;
 	static struct jail_spec spec;
@@ -364,7 +365,7 @@ static void make_ahead(void *service, enum spec_mode mode, bool hurried,
 		return;
 	order_fill_all(&v.order, mode, &v.cfg);
 	make_spec(&v, &made, &spec);
-	spec.hurried = hurried && mode == SPEC_PROGRAM;
+	spec.prewarm = mode == SPEC_PROGRAM ? prewarm : SPEC_AHEAD;
 	if (spare_key_fill(key, &spec) < 0)
 		return;
 	drop_shared(service);

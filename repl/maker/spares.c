@@ -29,7 +29,7 @@
 #define PROGRAM_MS 50
 #define ENDED_MS 2
 /* When two clients get sessions within this time, more clients will come: we
- * then make spares in a hurry. */
+ * then make programs' spares as SPEC_SOON. */
 #define SOON_MS 100
 /* The pause of a kind after a failure. */
 #define FAILURE_MS 20000
@@ -135,7 +135,8 @@ static void begin(struct spares *s, enum spec_mode mode)
 	row->state = ROW_MADE;
 	pid = fork();
 	if (pid == 0) {
-		s->make(s->arg, mode, s->hurried, &its, &row->key);
+		s->make(s->arg, mode, s->soon ? SPEC_SOON : SPEC_AHEAD, &its,
+			&row->key);
 		_exit(1);
 	}
 	row->pid = pid;
@@ -198,7 +199,7 @@ void spares_rest(struct spares *s, bool made)
 	if (made) {
 		if (s->shared->program)
 			next = now + PROGRAM_MS;
-		s->hurried = now - s->made_ms < SOON_MS;
+		s->soon = now - s->made_ms < SOON_MS;
 		s->made_ms = now;
 	}
 	if (made || s->stock.rest_ms < next)
