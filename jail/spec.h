@@ -82,7 +82,7 @@ struct spec_lease {
 /* Root makes the session for somebody else, and counts it. */
 struct spec_made {
 	int ahead; /* made for nobody yet: the socket over which it is leased,
-		    * once (jail/spare.h); 0: it is for `person` */
+		    * once (jail/prewarm.h); 0: it is for `person` */
 	uid_t person;
 	int most_of_person; /* sessions at a time; 0: this one is not counted */
 	int any_of_person;  /* with the programs that are not counted */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * apply.h - carry a plan out
+ * apply.h - carry a plan out; and the janitor, which cleans up afterwards
  */
 #ifndef JAIL_APPLY_APPLY_H
 #define JAIL_APPLY_APPLY_H
 
 #include "jail/base/err.h"
 #include "jail/plan/plan.h"
+#include "jail/walls/cgroup/cgroup.h"
 
 /* File systems in memory that guests write to, beside the home. */
 #define APPLY_TMPFS 2
@@ -37,5 +38,22 @@ struct apply_ctx {
  * end. */
 int apply_stage(const struct plan *p, enum plan_stage stage,
 	struct apply_ctx *ctx, struct err *e);
+
+/* ---- janitor.c: cleans up after a session, whatever ended it ----
+ *
+ * The janitor waits for the end of file on a pipe. When the last holder of the
+ * other end is gone, it kills what is left in the cgroup and removes the
+ * cgroup; then it does the same for dead sessions whose janitors were killed.
+ */
+
+/* Fork the janitor, after cgroup_place() and before cgroup_open(), so that the
+ * cgroup never exists without one. *hold_fd is the pipe's write end: the
+ * session lasts as long as the warden holds it; no guest ever does. The janitor
+ * keeps copies of lock_fd (the allocated uid, released when all is gone) and
+ * done_fd (closed when all is gone, so that a reader of its other end can
+ * wait); -1 for none. It closes everything else. Returns its pid, or -1 with e.
+ */
+pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
+	int *hold_fd, struct err *e);
 
 #endif

@@ -11,7 +11,7 @@
  * Leaves:    no cgroup and no process in it; then the lock is released. Also
  *            nothing of earlier sessions whose janitors were killed
  */
-#include "janitor.h"
+#include "apply.h"
 
 #include "jail/base/io.h"
 #include "jail/walls/walls.h"

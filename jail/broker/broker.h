@@ -4,10 +4,10 @@
  *
  *	start.c		a warden is started, and whoever asked for it gets its
  *			socket
- *	supplier.c	a process that starts wardens for a front end that can
- *no longer fork spare.c		jails that root makes ahead
- *(jail/spare.h) stock.c		how many jails are made ahead, and when
- *(jail/stock.h)
+ *	supplier.c	a process that starts wardens for a front end that
+ *			can no longer fork
+ *	stock.c		how many jails are made ahead (jail/prewarm.h)
+ *	spare.c		those that root makes ahead (jail/prewarm.h)
  */
 #ifndef JAIL_BROKER_BROKER_H
 #define JAIL_BROKER_BROKER_H

@@ -10,7 +10,7 @@
  * Trusts:    its warden, in whose jail nothing of anybody's runs yet
  * Leaves:    a session as any other, or no session
  */
-#include "jail/spare.h"
+#include "jail/prewarm.h"
 
 #include "broker.h"
 #include "jail/base/err.h"

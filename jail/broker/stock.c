@@ -4,7 +4,7 @@
  *
  * Runs in:   front end (a pool), root's maker (spares)
  */
-#include "jail/stock.h"
+#include "jail/prewarm.h"
 
 static int count_in_making(const struct stock *s)
 {

@@ -11,14 +11,13 @@
  * request does not wait for that; but sessions that are on their way out count,
  * so that no more is begun than can be ended.
  */
-#include "jail/pool.h"
+#include "jail/prewarm.h"
 
 #include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/broker/broker.h"
 #include "jail/jail.h"
-#include "jail/stock.h"
 
 #include <errno.h>
 #include <stdbool.h>

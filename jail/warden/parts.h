@@ -13,8 +13,6 @@
  *	lease.c		a jail that was made ahead waits until it is somebody's
  *	clocks.c	the limits of a session's life: idle and lifetime
  *	copycost.c	what a page costs that a checkpoint makes the guest copy
- *	pipes.c		the pipes of a program: never a descriptor of the
- *			caller's
  *	front.c		the front end's requests, between cells
  *	guest.c		the live guest: the process that runs the cells
  *	helper.c	a child of the warden that may be kept waiting in its
@@ -554,20 +552,6 @@ int64_t clocks_remaining_ms(
  * slow virtual machine takes. */
 int64_t copycost_page_ns(void);
 
-/* ---- pipes.c ---- */
-
-/* stdin, stdout, stderr, the driver's report, which programs have not */
-#define PIPES 4
-#define PIPES_PROGRAM 3
-
-/* The first `n`: the program's ends in `inner`, the front end's in `outer`, all
- * -1 before. `merged`: stdout and stderr are one. 0, or -1 with e and some
- * open. */
-int pipes_open(int *inner, int *outer, int n, int merged, struct err *e);
-
-/* Close those of one side (PIPES of them) that are open. */
-void pipes_drop(int *fds);
-
 /* ---- front.c ---- */
 
 /* A link_aside: serve a request that any moment suits. */
@@ -617,8 +601,12 @@ int guest_start_cell(struct guest *g, struct err *e);
 LINK_CHECKED int guest_start_await(
 	struct guest *g, struct guest_message *m, struct err *e);
 
-/* The one cell: what it runs (wire_start_find()), and its ends of the pipes
- * (pipes_open()). */
+/* stdin, stdout, stderr, the driver's report, which programs have not */
+#define PIPES 4
+#define PIPES_PROGRAM 3
+
+/* The one cell: what it runs (wire_start_find()), and its ends of the
+ * pipes. */
 struct guest_cell {
 	int file;
 	size_t at, bytes;

@@ -17,9 +17,44 @@
 #include "jail/base/io.h"
 #include "jail/walls/walls.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- pipes ---- */
+
+/* The first `n`: the program's ends in `inner`, the front end's in `outer`, all
+ * -1 before. `merged`: stdout and stderr are one. 0, or -1 with e and some
+ * open. */
+static int open_pipes(int *inner, int *outer, int n, int merged, struct err *e)
+{
+	for (int i = 0; i < n; i++) {
+		int p[2];
+
+		if (i == 2 && merged) {
+			inner[i] = fcntl(inner[1], F_DUPFD_CLOEXEC, 3);
+			if (inner[i] < 0)
+				return err_errno(e, "duplicate a pipe");
+			continue;
+		}
+		if (pipe2(p, O_CLOEXEC) < 0)
+			return err_errno(e, "create a pipe");
+		inner[i] = i == 0 ? p[0] : p[1];
+		outer[i] = i == 0 ? p[1] : p[0];
+	}
+	return 0;
+}
+
+/* Close those of one side (PIPES of them) that are open. */
+static void drop_pipes(int *fds)
+{
+	for (int i = 0; i < PIPES; i++)
+		fd_drop(&fds[i]);
+}
+
+/* ---- its life ---- */
 
 /* It runs: hand its pipes over. */
 static void tell_up(struct warden *w, const int *outer)
@@ -42,10 +77,10 @@ static int ask_to_spawn(
 	int r = wire_start_check(args, e);
 
 	if (r == 0)
-		r = pipes_open(inner + 1, outer, PIPES_PROGRAM, merged, e);
+		r = open_pipes(inner + 1, outer, PIPES_PROGRAM, merged, e);
 	if (r == 0)
 		r = guest_spawn(&w->guest, inner, PIPES_PROGRAM + 1, e);
-	pipes_drop(inner + 1);
+	drop_pipes(inner + 1);
 	return r;
 }
 
@@ -91,14 +126,14 @@ static int give_cell(struct warden *w, struct watch *wa, int file, int merged,
 		return r;
 	r = wire_start_find(file, &c.at, &c.bytes, e);
 	if (r == 0)
-		r = pipes_open(inner, outer, c.bytes ? PIPES : PIPES_PROGRAM,
+		r = open_pipes(inner, outer, c.bytes ? PIPES : PIPES_PROGRAM,
 			merged, e);
 	if (r == 0) {
 		start_clocks(w, wa);
 		warden_jail_note_quiet(&w->jail, 0);
 		r = guest_give_cell(&w->guest, &c, e);
 	}
-	pipes_drop(inner);
+	drop_pipes(inner);
 	return r;
 }
 
@@ -181,7 +216,7 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 	} else if (r == 0) {
 		tell_up(w, outer);
 	}
-	pipes_drop(outer);
+	drop_pipes(outer);
 	if (r < 0)
 		return SESSION_OVER;
 	watch_shorten(&wa, wall_ms, most_ms(w->spec));

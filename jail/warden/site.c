@@ -15,7 +15,6 @@
 #include "jail/warden/warden.h"
 
 #include "jail/apply/apply.h"
-#include "jail/apply/janitor.h"
 #include "jail/base/io.h"
 #include "jail/base/slots.h"
 #include "jail/base/systemd.h"

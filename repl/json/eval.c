@@ -15,7 +15,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "jail/pool.h"
+#include "jail/prewarm.h"
 #include "repl/config/config.h"
 #include "repl/session/session.h"
 

@@ -10,9 +10,8 @@
 #ifndef REPL_MAKER_MAKER_H
 #define REPL_MAKER_MAKER_H
 
-#include "jail/spare.h"
+#include "jail/prewarm.h"
 #include "jail/spec.h"
-#include "jail/stock.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -165,7 +164,7 @@ int spares_timeout_ms(struct spares *s);
 /* How many spares are ready. */
 int spares_count(const struct spares *s);
 
-/* Shelve the spare that is ready; begin the next (jail/stock.h). */
+/* Shelve the spare that is ready; begin the next (stock.c). */
 void spares_turn(struct spares *s);
 
 /* Begin no spare for a moment: a client asks, or (`made`) has its session now.

@@ -11,7 +11,7 @@
 
 #include "jail/base/array.h"
 #include "jail/base/io.h"
-#include "jail/pool.h"
+#include "jail/prewarm.h"
 #include "repl/config/config.h"
 #include "repl/json/json.h"
 #include "repl/session/session.h"

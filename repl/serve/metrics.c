@@ -7,7 +7,7 @@
  */
 #include "repl/serve/parts.h"
 
-#include "jail/pool.h"
+#include "jail/prewarm.h"
 #include "repl/session/session.h"
 #include "repl/text/text.h"
 

@@ -11,7 +11,7 @@
  */
 #include "repl/serve/parts.h"
 
-#include "jail/pool.h"
+#include "jail/prewarm.h"
 #include "openapi.h"
 #include "repl/json/json.h"
 

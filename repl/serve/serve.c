@@ -14,7 +14,7 @@
 #include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "jail/pool.h"
+#include "jail/prewarm.h"
 #include "repl/config/config.h"
 #include "repl/json/json.h"
 #include "repl/serve/parts.h"

@@ -19,7 +19,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "jail/pool.h"
+#include "jail/prewarm.h"
 #include "jail/spec.h"
 #include "repl/config/config.h"
 #include "repl/json/json.h"

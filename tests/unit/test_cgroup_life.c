@@ -4,7 +4,7 @@
  */
 #include "cgroup_world.h"
 
-#include "jail/apply/janitor.h"
+#include "jail/apply/apply.h"
 #include "jail/walls/walls.h"
 
 #include <poll.h>

@@ -3,7 +3,7 @@
  * test_pool.c - what a pool does while somebody waits, with a supplier of the
  * test's own
  */
-#include "jail/pool.h"
+#include "jail/prewarm.h"
 
 #include "forked.h"
 #include "jail/base/err.h"
