@@ -151,6 +151,7 @@ static int run_session(struct invocation *r, struct err *e)
 		.python = r->setup.python,
 		.control = r->control,
 		.no_control = r->no_control.msg,
+		.unseen = r->unseen,
 		.user = r->person.name,
 	};
 

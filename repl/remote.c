@@ -30,8 +30,7 @@
 
 #define PATHS 5
 
-/* A new session answers by then; and between two looks. */
-#define UNSEEN_MS 30000
+/* Time between two looks whether a new session answers. */
 #define UNSEEN_LOOK_MS 20
 
 /* Where the program of a service may be. Only sftp-server is called by its
@@ -142,6 +141,7 @@ static pid_t begin_unseen(struct invocation *r)
 		dup2(null, STDOUT_FILENO);
 		r->control = control_new(ends[1]);
 		r->opt.mode = OPTIONS_SESSION;
+		r->unseen = true;
 	} else {
 		close(ends[1]);
 	}
@@ -152,7 +152,7 @@ static pid_t begin_unseen(struct invocation *r)
 /* Wait until that session answers. */
 static void await_unseen(struct invocation *r, pid_t pid, struct registry *list)
 {
-	int64_t end = now_ms() + UNSEEN_MS;
+	int64_t end = now_ms() + SESSION_UNSEEN_MS;
 	struct err e = {0};
 	int status;
 

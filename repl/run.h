@@ -136,7 +136,8 @@ struct invocation {
 	struct setup_slots slots;
 	struct jail *jail;
 	const char **argv;
-	bool early; /* program_start_early() */
+	bool early;  /* program_start_early() */
+	bool unseen; /* a session for a program beside it (remote.c) */
 };
 
 /* ---- run.c ---- */

@@ -83,6 +83,10 @@ struct session_calls {
 	int (*finish)(struct session *s);
 };
 
+/* An unseen session answers by then, and waits so long for its program, even
+ * where session.linger is shorter. */
+#define SESSION_UNSEEN_MS 30000
+
 /* Clients that wait for a program beside the session, or have one. */
 #define SIDES_MAX 8
 
@@ -104,6 +108,7 @@ struct session {
 	struct control *control; /* NULL: the session has one terminal */
 	const char *no_control;	 /* why nobody can come back to it */
 	const char *user;	 /* who the person is; or NULL */
+	bool unseen; /* begun for a program beside it, without a terminal */
 
 	/* Each is the business of the file of its name, which also writes
 	 * what stands behind it. */

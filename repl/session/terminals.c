@@ -50,6 +50,16 @@ static void say_how(const struct session *s, char *text, size_t size)
 		control_id(s->control));
 }
 
+/* How long the session goes on without anybody. */
+static int64_t linger_ms(const struct session *s)
+{
+	int64_t ms = s->cfg->linger_ms;
+
+	return s->unseen && !s->nsides && ms < SESSION_UNSEEN_MS
+		       ? SESSION_UNSEEN_MS
+		       : ms;
+}
+
 /* The old terminal is not touched any more. */
 static void detach_terminal(struct session *s)
 {
@@ -65,7 +75,7 @@ static void detach_terminal(struct session *s)
 	setsid(); /* fails where this was done before */
 	say_how(s, text, sizeof(text));
 	control_leave(s->control, ATTACH_LEFT, 0, text);
-	control_alarm(s->control, s->cfg->linger_ms);
+	control_alarm(s->control, linger_ms(s));
 	log_attach(s->log, "detached", detached_from(s));
 }
 

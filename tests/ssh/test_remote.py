@@ -286,7 +286,8 @@ def test_a_session_lingers_as_long_as_a_copy_goes_on(brief_lab):
     with subprocess.Popen(
             [*brief_lab.argv("-T"), "scp -t x"], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
-        assert p.stdout.read(1) == b"\0"
+        first = p.stdout.read(1)
+        assert first == b"\0", (first, p.communicate(timeout=40), p.returncode)
         time.sleep(5)
         out, said = p.communicate(b"C0644 3 x\nabc\0", timeout=40)
         assert p.returncode == 0 and out == b"\0\0", (out, said)
