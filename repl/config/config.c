@@ -531,37 +531,54 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int is_fragment(const struct dirent *de)
+static void sort_names(struct strlist *names)
 {
-	size_t n = strlen(de->d_name);
-
-	return de->d_name[0] != '.' && n > 5 &&
-	       !strcmp(de->d_name + n - 5, ".conf");
+	if (names->n)
+		qsort(names->items, names->n, sizeof(*names->items),
+			compare_names);
 }
 
-static int compare_fragments(const struct dirent **a, const struct dirent **b)
+static bool is_fragment(const char *name)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	size_t n = strlen(name);
+
+	return name[0] != '.' && n > 5 && !strcmp(name + n - 5, ".conf");
+}
+
+/* In any order. 0, or -1 with errno. */
+static int list_fragments(int fd, struct strlist *found)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *de;
+	int r = 0;
+
+	if (!d) {
+		fd_drop(&copy);
+		return -1;
+	}
+	while (r == 0 && (errno = 0, de = readdir(d)))
+		if (is_fragment(de->d_name))
+			r = strlist_add(found, de->d_name);
+	r = errno ? -1 : r;
+	closedir(d);
+	return r;
 }
 
 /* Load all fragments of the directory that `fd` holds. */
 static void load_fragments(struct merge *m, int fd, const char *dir)
 {
-	struct dirent **found = NULL;
-	int n = scandirat(fd, ".", &found, is_fragment, compare_fragments);
+	struct strlist found = {0};
 
-	if (n < 0)
+	if (list_fragments(fd, &found) < 0)
 		config_errors_add(m->errors, dir, "list: %s", strerror(errno));
-	else if (n > FRAGMENTS_MAX)
+	else if (found.n > FRAGMENTS_MAX)
 		config_errors_add(m->errors, dir, "expected at most %d files",
 			FRAGMENTS_MAX);
-	for (int i = 0; i < n; i++) {
-		if (n <= FRAGMENTS_MAX)
-			load_file(m, fd, dir, found[i]->d_name,
-				CONFIG_TRUST_SYSTEM);
-		free(found[i]);
-	}
-	free(found);
+	sort_names(&found);
+	for (size_t i = 0; i < found.n && found.n <= FRAGMENTS_MAX; i++)
+		load_file(m, fd, dir, found.items[i], CONFIG_TRUST_SYSTEM);
+	strlist_fini(&found);
 }
 
 /* Load NAME.conf for each of `people` from the directory `sub`, or without
@@ -581,9 +598,7 @@ static void load_dir(
 		load_fragments(m, fd, dir);
 		return;
 	}
-	if (people->n)
-		qsort(people->items, people->n, sizeof(*people->items),
-			compare_names);
+	sort_names(people);
 	for (size_t i = 0; i < people->n; i++) {
 		snprintf(file, sizeof(file), "%s.conf", people->items[i]);
 		load_file(m, fd, dir, file, CONFIG_TRUST_SYSTEM);

@@ -289,7 +289,7 @@ void config_file_read(const struct config_file *file,
 		.take = take,
 		.ctx = ctx,
 		.errors = errors};
-	size_t n, nul;
+	size_t n = 0, nul;
 
 	if (read_text(file, &text, &n, errors) <= 0)
 		return;
