@@ -80,7 +80,7 @@ static _Noreturn void serve_program(
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
 		getppid() != warden)
 		_exit(1);
-	prctl(PR_SET_NAME, "cellblock-besid", 0, 0, 0);
+	prctl(PR_SET_NAME, "cellblock-side", 0, 0, 0);
 	b->run(b->arg, front, at);
 	_exit(0);
 }

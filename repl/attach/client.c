@@ -37,7 +37,7 @@
 #define CALM "\033[0m\033[?25h\033[?2004l"
 #define MAIN_SCREEN "\033[?1049l"
 
-#define CAGE_MS 200
+#define SANDBOX_MS 200
 /* A session that is busy with another terminal may take a while. */
 #define ANSWER_MS 15000
 #define OUTPUT_MS 2000
@@ -190,7 +190,7 @@ static _Noreturn void be_client(struct client *c, const char *person)
 		{.fd = c->signals, .events = POLLIN}};
 	struct err e = {0};
 
-	poll(p, 2, CAGE_MS);
+	poll(p, 2, SANDBOX_MS);
 	logout_ask(&c->logout, person, c->child, true);
 	if (jail_sandbox_enter(&sandbox, &e) < 0) {
 		terminal_refuse(&e);

@@ -121,7 +121,7 @@ int detached_begin(struct session *s)
 {
 	struct detached *a = s->detached;
 
-	a->file = memfd_create("away", MFD_CLOEXEC);
+	a->file = memfd_create("cellblock-missed", MFD_CLOEXEC);
 	a->cut_lines = 0;
 	a->since_ms = clock_ms();
 	return a->file;

@@ -32,7 +32,7 @@ class Lingering:
         self.cb.open.append(s)
         return s.start() if start else s
 
-    def roster(self):
+    def registry(self):
         r = self.cb.run("--sessions", "--json")
         assert r.code == 0, r
         mine = [e for e in json.loads(r.text)
@@ -40,14 +40,14 @@ class Lingering:
         return mine
 
     def only(self):
-        found = self.roster()
+        found = self.registry()
         assert len(found) == 1, found
         return found[0]
 
     def until(self, condition, what):
         """The only session, once condition(it) holds."""
         def holds():
-            found = self.roster()
+            found = self.registry()
             return len(found) == 1 and condition(found[0]) and found
         return hosttree.until(holds, what)[0]
 
@@ -71,13 +71,13 @@ class Lingering:
         self.lose(s)
 
     def none(self):
-        hosttree.until(lambda: not self.roster(), "the end of all sessions")
+        hosttree.until(lambda: not self.registry(), "the end of all sessions")
 
     def socket(self):
         return self.places[0] / str(self.only()["id"])
 
     def close(self):
-        left = self.roster()
+        left = self.registry()
         for e in left:
             self.cb.run("--end", f"{e['who']}/{e['number']}")
         if left:

@@ -34,7 +34,7 @@ class Root:
         s = self.session(*args)
         return s.wait_exit(), s.all_text()
 
-    def roster(self):
+    def registry(self):
         p = subprocess.run(
             [*self.host.inside(), str(self.host.binary), "--sessions",
              "--json"], env=self.env, cwd="/", capture_output=True, text=True,
@@ -58,7 +58,7 @@ def test_root_is_given_no_terminal_of_anothers_session(host, root):
     s = ann.session("-s", "session.maker=off").start()
     s.run("x = 41")
     name = f"{ann.name}/1"
-    assert root.roster() == {(ann.name, "1")}
+    assert root.registry() == {(ann.name, "1")}
     code, said = root.ended("--attach", name)
     assert code == 1 and "a terminal goes to one's own sessions only" in said
     assert f"cellblock --watch shows {ann.name}'s" in said
@@ -83,7 +83,7 @@ def test_a_number_alone_is_roots_own_session(host, root):
     s.run("x = 41")
     own = root.session().start()
     own.run("x = 6")
-    assert root.roster() == {(ann.name, "1"), ("root", "1")}
+    assert root.registry() == {(ann.name, "1"), ("root", "1")}
     t = root.session("--attach", "1")
     assert own.wait_exit() == 0
     assert t.start().run("x + 1") == "7"
@@ -92,7 +92,7 @@ def test_a_number_alone_is_roots_own_session(host, root):
     code, said = root.ended("--end", "1")
     assert code == 0, said
     t.wait_exit()
-    assert root.roster() == {(ann.name, "1")}
+    assert root.registry() == {(ann.name, "1")}
     assert s.run("x + 1") == "42"
     s.leave()
 
@@ -120,7 +120,7 @@ def test_shells_with_and_without_a_runtime_directory_share_numbers(
         assert [e["number"] for e in sorted(json.loads(said),
                                             key=lambda e: e["id"])] \
             == ["1", "2"], said
-    assert root.roster() == {(ann.name, "1"), (ann.name, "2")}
+    assert root.registry() == {(ann.name, "1"), (ann.name, "2")}
     for i, env in enumerate(reversed(envs)):
         ann.env = {**plain, **env}
         t = ann.session("--attach", str(i + 1))

@@ -188,7 +188,7 @@ def test_several_sessions_are_asked_for_by_number(many):
         s.run(f"x = {value}")
         drop(s)
         hosttree.until(lambda n=value: sum(
-            e["detached"] for e in many.roster()) == n, "the session to stay")
+            e["detached"] for e in many.registry()) == n, "the session to stay")
     r = many.cb.run("--attach", "9")
     assert r.code == 1 and "there is no session 9" in r.said
     t = many.start(start=False)
@@ -210,14 +210,14 @@ def test_the_environment_names_no_directory(many):
         s = many.start("--new")
         s.run(f"x = {i}")
         some.append(s)
-        assert [e["number"] for e in many.roster()] == \
+        assert [e["number"] for e in many.registry()] == \
             [str(n + 1) for n in range(i + 1)]
         assert (many.places[0] / str(i + 1)).is_socket()
     del many.cb.env["XDG_RUNTIME_DIR"]
     assert "there is no session 1.2" in many.cb.run("--end", "1.2").said
-    assert many.cb.run("--end", f"{many.roster()[0]['who']}/2").code == 0
+    assert many.cb.run("--end", f"{many.registry()[0]['who']}/2").code == 0
     assert some[1].wait_exit() == 128 + signal.SIGTERM
-    assert [e["number"] for e in many.roster()] == ["1", "3"]
+    assert [e["number"] for e in many.registry()] == ["1", "3"]
     for i in 0, 2:
         assert some[i].run("x") == str(i)
         some[i].leave()
@@ -308,7 +308,7 @@ def test_without_lingering_a_session_ends_with_its_terminal(many, key):
     s = many.start("-s", key)
     s.type(":detach\r")
     s.expect("nobody could come back to this session")
-    assert many.roster() == []
+    assert many.registry() == []
     tree = many.cb.tree(s)
     drop(s)
     tree.wait_gone()
@@ -592,10 +592,10 @@ def test_a_dead_socket_is_swept_and_only_that(many):
     assert (place / "1").is_socket()
     assert (place / "2").read_text() == "not a socket"
     assert s.run("1 + 1") == "2"
-    assert [e["id"] for e in many.roster() if e["answers"]] == [1]
+    assert [e["id"] for e in many.registry() if e["answers"]] == [1]
     s.process.kill()
-    os.kill(many.roster()[0]["pid"], signal.SIGKILL)
-    hosttree.until(lambda: [e for e in many.roster() if e["id"] == 1] == [],
+    os.kill(many.registry()[0]["pid"], signal.SIGKILL)
+    hosttree.until(lambda: [e for e in many.registry() if e["id"] == 1] == [],
                    "the socket to be swept")
     assert sorted(p.name for p in place.iterdir()) == ["2", "3", "x"]
     for p in place.iterdir():
@@ -669,7 +669,7 @@ def test_many_sessions_that_say_nothing_do_not_hold_up_the_list(many):
     many.start()
     assert many.only()["answers"]
     with planted(many.places[0], range(2, 60)):
-        rows = many.roster()    # the run has a deadline of its own
+        rows = many.registry()    # the run has a deadline of its own
         assert [e["answers"] for e in rows] == [True] + [False] * 58
 
 

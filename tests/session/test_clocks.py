@@ -61,7 +61,7 @@ def test_a_session_that_is_silent_for_long_is_offered(
     clocks.set(slept=9 * 60)
     other = many.start()              # a new one, and no question
     assert other.leave() == 0
-    hosttree.until(lambda: len(many.roster()) == 1, "its end")
+    hosttree.until(lambda: len(many.registry()) == 1, "its end")
     clocks.set(slept=11 * 60)
     assert not many.only()["detached"]
     t = many.start(start=False)

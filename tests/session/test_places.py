@@ -90,7 +90,7 @@ def test_all_sessions_lie_in_the_directory_of_the_first(many, runtime):
             where[2].mkdir(parents=True, mode=0o700)
         t = many.start("--new")
         assert (place / "2").is_socket()
-        assert [e["number"] for e in many.roster()] == ["1", "2"]
+        assert [e["number"] for e in many.registry()] == ["1", "2"]
         assert t.leave() == 0
         many.lose(s)
         t = many.start("--attach", "1")
@@ -138,7 +138,7 @@ def test_a_session_without_a_place_works_and_says_why(
     tree = many.cb.tree(s)
     drop(s)
     tree.wait_gone()
-    assert many.roster() == []
+    assert many.registry() == []
 
 
 def exchange(a, b, until):
@@ -218,10 +218,10 @@ def test_a_socket_that_somebody_has_planted_gets_no_terminal(
             assert many.cb.run(*args).code != 0
         s = many.start()                # nothing is offered
         assert s.run("40 + 2") == "42"
-        assert [e["id"] for e in many.roster() if e["answers"]] == [2]
+        assert [e["id"] for e in many.registry() if e["answers"]] == [2]
         assert s.leave() == 0
         hosttree.until(
-            lambda: not any(e["answers"] for e in many.roster()), "its end")
+            lambda: not any(e["answers"] for e in many.registry()), "its end")
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
