@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connections.c - clients: their sockets, their places and their time
+ * connections.c - clients: their sockets, their slots and their timeouts
  *
  * Runs in:   front end, confined but for connections_open()
  * Holds:     a descriptor for each client
  * Trusts:    nobody
- * Leaves:    no client that takes more than that and a bounded time
+ * Leaves:    no client that stays for more than a bounded time
  *
- * framing.c reads what a client sends; what is wrong is answered here. Bytes
- * behind the end of a request stay in the kernel until that request is
- * answered, so there is one request of a client at a time. An answer is asked
- * for in pieces, as the client takes them.
+ * framing.c parses what a client sends; this file answers malformed requests.
+ * Bytes behind the end of a request stay in the kernel until that request is
+ * answered, so a client has one request at a time. We ask the caller for the
+ * next piece of an answer when the client has taken the last.
  */
 #include "repl/serve/parts.h"
 
@@ -24,29 +24,32 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* Milliseconds: between requests; for a first byte, when the server ends; for a
- * head; for a body and for an answer, and the bytes that buy one more of these;
- * to read what was still being sent. */
+/* Longest time between two requests. */
 #define IDLE_MS 60000
+/* When the server ends: for the first byte of a new client. */
 #define FRESH_MS 1000
+/* For a head. */
 #define FRAMING_MS 20000
+/* For a body, and for an answer; so many bytes add a millisecond. */
 #define PATIENCE_MS 60000
 #define BYTES_A_MS 64
+/* For what the client still sends after our last answer. */
 #define LINGER_MS 2000
 #define SWEEP_MS 1000
 #define PIECE (64 << 10)
 #define EVENTS 64
 /* Most clients that we still accept when the server ends. */
 #define LAST_CLIENTS 4096
-/* In what an event carries, instead of a pointer. */
+/* Marks an event of a listening socket. Others carry a pointer, which is even.
+ */
 #define LISTENS UINT64_C(1)
 
 enum phase {
 	PHASE_IDLE, /* no byte of a request */
 	PHASE_HEAD,
 	PHASE_BODY,
-	PHASE_WAIT, /* for its answer, or the rest of it */
-	PHASE_LAST, /* what is owed, and then the end */
+	PHASE_WAIT, /* for our answer, or the rest of it */
+	PHASE_LAST, /* we send the last bytes, then close */
 	PHASE_LINGER,
 	PHASE_GONE,
 };
@@ -58,38 +61,38 @@ struct connections_client {
 	uint32_t events; /* watched */
 	struct connections_peer peer;
 	enum phase phase;
-	void *own;    /* of the request */
-	bool goes_on; /* there is more of its answer */
+	void *own;    /* the caller's, of the request */
+	bool goes_on; /* more() has bytes */
 	enum connections_more said;
-	bool known; /* has asked for something */
+	bool known; /* has sent a byte */
 	struct framing head;
-	struct strbuf out; /* owed */
+	struct strbuf out; /* to be sent */
 	size_t sent;
-	int64_t since_ms, bytes; /* of this phase */
-	int64_t slow_ms; /* since when it took no piece that it is owed; or 0 */
-	int64_t owed_ms; /* how long before, of this answer */
-	int64_t slow_bytes; /* it has taken of this answer */
+	int64_t since_ms, bytes; /* begin of the phase, bytes received in it */
+	int64_t slow_ms;    /* since when a piece waits for the client; or 0 */
+	int64_t owed_ms;    /* how long earlier pieces of the answer waited */
+	int64_t slow_bytes; /* bytes of the answer that the client took */
 };
 
 struct connections {
 	struct connections_calls calls;
-	const int *fds; /* they listen */
+	const int *fds; /* listening */
 	int nfds, epoll;
 	size_t most, n;
 	struct connections_client *clients, *gone;
 	struct subids subids;
 	int64_t swept_ms;
-	bool full; /* nobody is accepted until somebody goes */
+	bool full; /* we accept no client until the next sweep */
 };
 
-static void enter(struct connections_client *c, enum phase phase)
+static void enter_phase(struct connections_client *c, enum phase phase)
 {
 	c->phase = phase;
 	c->since_ms = now_ms();
 	c->bytes = 0;
 }
 
-/* ---- who comes ---- */
+/* ---- new clients ---- */
 
 static struct connections_peer find_peer(const struct connections *g, int fd)
 {
@@ -131,13 +134,14 @@ int connections_add(struct connections *g, int fd)
 		free(c);
 		return -1;
 	}
-	/* An answer's last bytes would wait for an acknowledgement. */
+	/* Without this the last bytes of an answer wait for an acknowledgement.
+	 */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	c->connections = g;
 	c->fd = fd;
 	c->events = ev.events;
 	c->peer = find_peer(g, fd);
-	enter(c, PHASE_IDLE);
+	enter_phase(c, PHASE_IDLE);
 	c->next = g->clients;
 	if (c->next)
 		c->next->before = c;
@@ -146,10 +150,9 @@ int connections_add(struct connections *g, int fd)
 	return 0;
 }
 
-/* ---- who goes ---- */
+/* ---- clients that go ---- */
 
-/* Its request is over. */
-static void forget(struct connections_client *c)
+static void end_request(struct connections_client *c)
 {
 	if (c->own)
 		c->connections->calls.over(c->connections->calls.arg, c);
@@ -158,15 +161,16 @@ static void forget(struct connections_client *c)
 	c->said = CONNECTIONS_MORE;
 }
 
-/* It is freed later: another event may still name it. */
-static void drop(struct connections_client *c)
+/* Drop the client. free_gone() frees it later: a pending event may point to it.
+ */
+static void drop_client(struct connections_client *c)
 {
 	struct connections *g = c->connections;
 
 	if (c->phase == PHASE_GONE)
 		return;
 	c->phase = PHASE_GONE;
-	forget(c);
+	end_request(c);
 	fd_drop(&c->fd);
 	framing_reset(&c->head);
 	strbuf_free(&c->out);
@@ -188,20 +192,21 @@ static void free_gone(struct connections *g)
 	}
 }
 
-/* ---- what is waited for ---- */
+/* ---- events to wait for ---- */
 
 static bool wants_bytes(const struct connections_client *c)
 {
 	return c->phase <= PHASE_BODY && c->out.n == 0;
 }
 
-/* True if nothing can be done for it but wait for its answer. */
-static bool waits(const struct connections_client *c)
+/* True if the client waits for its answer, and we have no bytes of it. */
+static bool awaits_answer(const struct connections_client *c)
 {
 	return c->phase == PHASE_WAIT && c->out.n == 0 && !c->goes_on;
 }
 
-/* The clock of what it is owed runs on, or stops. */
+/* Restart the clock of a piece that waits for the client, or (not `owed`) stop
+ * it. */
 static void time_answer(struct connections_client *c, bool owed)
 {
 	int64_t now = now_ms();
@@ -211,11 +216,11 @@ static void time_answer(struct connections_client *c, bool owed)
 	c->slow_ms = owed ? now : 0;
 }
 
-static void watch(struct connections_client *c)
+static void watch_client(struct connections_client *c)
 {
 	struct epoll_event ev = {.data.ptr = c};
 
-	if (waits(c))
+	if (awaits_answer(c))
 		ev.events |= EPOLLRDHUP;
 	if (wants_bytes(c) || c->phase == PHASE_LINGER)
 		ev.events |= EPOLLIN;
@@ -228,79 +233,80 @@ static void watch(struct connections_client *c)
 	c->events = ev.events;
 }
 
-/* ---- no ---- */
+/* ---- refusals ---- */
 
 void connections_answer(struct connections_client *c, struct strbuf *answer)
 {
 	c->own = NULL;
-	forget(c);
-	/* The rest of an earlier answer goes first. */
+	end_request(c);
+	/* Send the rest of an earlier answer first. */
 	strbuf_add(&c->out, answer->s ? answer->s : "", answer->n);
 	strbuf_free(answer);
-	enter(c, PHASE_LAST);
-	watch(c);
+	enter_phase(c, PHASE_LAST);
+	watch_client(c);
 }
 
-/* No answer to its request has begun. */
-static void refuse(struct connections_client *c, int status, const char *words)
+/* Refuse a request. No answer to it may have begun. */
+static void refuse_request(
+	struct connections_client *c, int status, const char *words)
 {
 	const struct connections_calls *calls = &c->connections->calls;
 	struct strbuf b = {0};
 
 	calls->refuse(calls->arg, &c->head, status, words, &b);
-	forget(c);
+	end_request(c);
 	connections_answer(c, &b);
 }
 
 /* ---- bytes in ---- */
 
-/* The head is whole. */
-static void begin(struct connections_client *c)
+/* Begin to serve a request whose head is whole. */
+static void begin_request(struct connections_client *c)
 {
 	const struct connections_calls *calls = &c->connections->calls;
 	const struct framing *h = &c->head;
 
-	enter(c, PHASE_BODY);
+	enter_phase(c, PHASE_BODY);
 	calls->head(calls->arg, c);
 	if (!c->own && c->phase == PHASE_BODY)
-		refuse(c, 503, "out of memory");
+		refuse_request(c, 503, "out of memory");
 	else if (c->phase == PHASE_BODY && h->values[FRAMING_EXPECT] &&
 		 !h->old && h->state != FRAMING_OVER)
 		strbuf_puts(&c->out, "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-/* Pass the parts of a request that have come to the caller. */
-static void pass_on(struct connections_client *c)
+/* Pass to the caller the parts of a request that have come. */
+static void pass_request_on(struct connections_client *c)
 {
 	const struct connections_calls *calls = &c->connections->calls;
 	struct strbuf *body = &c->head.body;
 
 	if (c->phase < PHASE_BODY && framing_is_whole(&c->head))
-		begin(c);
+		begin_request(c);
 	if (c->own && body->n > 0)
 		calls->data(calls->arg, c, body->s, body->n);
 	strbuf_free(body);
 	if (c->own && c->head.state == FRAMING_OVER) {
-		enter(c, PHASE_WAIT);
+		enter_phase(c, PHASE_WAIT);
 		calls->whole(calls->arg, c);
 	}
 }
 
-static void follow_head(struct connections_client *c)
+static void handle_received(struct connections_client *c)
 {
 	if (c->phase == PHASE_IDLE)
-		enter(c, PHASE_HEAD);
-	pass_on(c);
+		enter_phase(c, PHASE_HEAD);
+	pass_request_on(c);
 	if (c->phase < PHASE_LAST && c->head.state == FRAMING_WRONG)
-		refuse(c, c->head.status, c->head.words);
+		refuse_request(c, c->head.status, c->head.words);
 }
 
-static void end_of_input(struct connections_client *c)
+static void handle_eof(struct connections_client *c)
 {
 	if (c->phase == PHASE_IDLE)
-		drop(c);
+		drop_client(c);
 	else
-		refuse(c, 400, "the request ends before its end");
+		refuse_request(c, 400, "the request ends before its end");
 }
 
 static void take_bytes(struct connections_client *c)
@@ -309,40 +315,41 @@ static void take_bytes(struct connections_client *c)
 	ssize_t n = recv(c->fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
 
 	if (n == 0) {
-		end_of_input(c);
+		handle_eof(c);
 	} else if (n < 0 && errno != EAGAIN) {
-		drop(c);
+		drop_client(c);
 	} else if (n > 0) {
 		n = (ssize_t)framing_take(&c->head, buf, (size_t)n);
 		c->bytes += n;
 		c->known = true;
 		recv(c->fd, buf, (size_t)n, MSG_DONTWAIT);
-		follow_head(c);
+		handle_received(c);
 	}
 }
 
 /* ---- bytes out ---- */
 
-static void take_answer(struct connections_client *c)
+static void fetch_answer(struct connections_client *c)
 {
 	const struct connections_calls *calls = &c->connections->calls;
 
 	c->said = calls->more(calls->arg, c, &c->out);
 	c->goes_on = c->said == CONNECTIONS_MORE && c->out.n > 0;
 	if (c->said == CONNECTIONS_BROKEN || c->out.failed)
-		drop(c);
+		drop_client(c);
 }
 
-/* The next request may come in, unless that was the last. */
+/* Forget an answered request. Then wait for the next or, after
+ * CONNECTIONS_LAST, close. */
 static void end_answer(struct connections_client *c)
 {
 	enum phase phase =
 		c->said == CONNECTIONS_LAST ? PHASE_LAST : PHASE_IDLE;
 
-	forget(c);
+	end_request(c);
 	framing_reset(&c->head);
 	c->slow_ms = c->owed_ms = c->slow_bytes = 0;
-	enter(c, phase);
+	enter_phase(c, phase);
 }
 
 static void send_owed(struct connections_client *c)
@@ -351,7 +358,7 @@ static void send_owed(struct connections_client *c)
 		MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	if (n < 0 && errno != EAGAIN) {
-		drop(c);
+		drop_client(c);
 		return;
 	}
 	c->sent += n > 0 ? (size_t)n : 0;
@@ -363,30 +370,30 @@ static void send_owed(struct connections_client *c)
 	time_answer(c, true);
 }
 
-/* Read what is left: the kernel resets a connection that is closed with unread
- * bytes, and the client may lose our answer. */
-static void linger(struct connections_client *c)
+/* Read and drop what the client still sends: the kernel resets a connection
+ * that is closed with unread bytes, and the client may lose our answer. */
+static void linger_client(struct connections_client *c)
 {
 	static char buf[PIECE];
 	ssize_t n;
 
 	if (c->phase == PHASE_LAST) {
 		shutdown(c->fd, SHUT_WR);
-		enter(c, PHASE_LINGER);
+		enter_phase(c, PHASE_LINGER);
 	}
 	n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
 	if (n == 0 || (n < 0 && errno != EAGAIN))
-		drop(c);
+		drop_client(c);
 }
 
 /* ---- a turn ---- */
 
-static void serve(struct connections_client *c)
+static void serve_client(struct connections_client *c)
 {
 	if (wants_bytes(c))
 		take_bytes(c);
 	if (c->phase == PHASE_WAIT && c->goes_on && c->out.n == 0)
-		take_answer(c);
+		fetch_answer(c);
 	if (c->phase != PHASE_GONE && c->out.n > 0)
 		send_owed(c);
 	if (c->phase == PHASE_WAIT && c->said > CONNECTIONS_MORE &&
@@ -394,16 +401,16 @@ static void serve(struct connections_client *c)
 		end_answer(c);
 	if (c->phase == PHASE_LINGER ||
 		(c->phase == PHASE_LAST && c->out.n == 0))
-		linger(c);
+		linger_client(c);
 	if (c->phase != PHASE_GONE)
-		watch(c);
+		watch_client(c);
 }
 
-/* ---- places ---- */
+/* ---- slots ---- */
 
-/* Eviction priority when all places are taken. 0: never; the client waits for
+/* Eviction priority when all slots are taken. 0: never; the client waits for
  * our answer. */
-static int spareness(const struct connections_client *c)
+static int eviction_priority(const struct connections_client *c)
 {
 	if (c->phase <= PHASE_HEAD || c->phase == PHASE_LINGER)
 		return 2;
@@ -414,13 +421,15 @@ static int spareness(const struct connections_client *c)
 		       : 0;
 }
 
-/* The client that has kept us waiting for longest; NULL: none. */
-static struct connections_client *find_spare(const struct connections *g)
+/* The client to evict: of the highest priority the one that is in its phase for
+ * longest. NULL: none. */
+static struct connections_client *find_evictable(const struct connections *g)
 {
 	struct connections_client *best = NULL;
 
 	for (struct connections_client *c = g->clients; c; c = c->next) {
-		int more = spareness(c) - (best ? spareness(best) : 0);
+		int more = eviction_priority(c) -
+			   (best ? eviction_priority(best) : 0);
 
 		if (more > 0 ||
 			(best && more == 0 && c->since_ms <= best->since_ms))
@@ -429,16 +438,17 @@ static struct connections_client *find_spare(const struct connections *g)
 	return best;
 }
 
-static void send_away(struct connections_client *c)
+static void evict_client(struct connections_client *c)
 {
 	if (c->phase == PHASE_HEAD || c->phase == PHASE_BODY) {
-		refuse(c, 503, "too many clients");
+		refuse_request(c, 503, "too many clients");
 		send_owed(c);
 	}
-	drop(c);
+	drop_client(c);
 }
 
-/* Let clients in, or not; how: EPOLL_CTL_ADD at first. */
+/* Accept clients, or stop. `how` is EPOLL_CTL_ADD at first, then EPOLL_CTL_MOD.
+ */
 static int watch_listen(struct connections *g, int how, bool on)
 {
 	g->full = !on;
@@ -452,12 +462,12 @@ static int watch_listen(struct connections *g, int how, bool on)
 	return 0;
 }
 
-/* When all places are taken, who comes gets a spare one. Where there is none,
- * or descriptors run out, nobody is let in until the next sweep. */
+/* Accept a client. When all slots are taken, evict another. When none may be
+ * evicted, or descriptors run out, accept none until the next sweep. */
 static bool accept_one(struct connections *g, int from)
 {
 	struct connections_client *spare =
-		g->n < g->most ? NULL : find_spare(g);
+		g->n < g->most ? NULL : find_evictable(g);
 	int fd;
 
 	if (g->n >= g->most && !spare) {
@@ -468,11 +478,11 @@ static bool accept_one(struct connections *g, int from)
 	if (fd < 0 && (errno == EAGAIN || errno == ECONNABORTED))
 		return false;
 	if (fd < 0) {
-		spare = find_spare(g);
+		spare = find_evictable(g);
 		watch_listen(g, EPOLL_CTL_MOD, false);
 	}
 	if (spare)
-		send_away(spare);
+		evict_client(spare);
 	return fd >= 0 && connections_add(g, fd) == 0;
 }
 
@@ -490,22 +500,22 @@ static void check_time(struct connections_client *c, int64_t now)
 
 	if (c->slow_ms && now - c->slow_ms + c->owed_ms >
 				  PATIENCE_MS + c->slow_bytes / BYTES_A_MS)
-		drop(c);
+		drop_client(c);
 	else if ((c->phase == PHASE_IDLE && took > IDLE_MS) ||
 		 (c->phase == PHASE_LINGER && took > LINGER_MS))
-		drop(c);
+		drop_client(c);
 	else if (c->phase == PHASE_HEAD && took > FRAMING_MS)
-		refuse(c, 408, "the head of the request took too long");
+		refuse_request(c, 408, "the head of the request took too long");
 	else if (c->phase == PHASE_BODY &&
 		 took > PATIENCE_MS + c->bytes / BYTES_A_MS)
-		refuse(c, 408, "the body of the request took too long");
+		refuse_request(c, 408, "the body of the request took too long");
 	else
 		return;
 	if (c->phase != PHASE_GONE)
-		serve(c);
+		serve_client(c);
 }
 
-static void sweep(struct connections *g)
+static void sweep_clients(struct connections *g)
 {
 	struct connections_client *next;
 	int64_t now = now_ms();
@@ -521,12 +531,12 @@ static void sweep(struct connections *g)
 		watch_listen(g, EPOLL_CTL_MOD, true);
 }
 
-/* True if nobody is there to be answered. A client that sends no more counts so
- * while it waits: most that do are gone. */
-static bool is_end(const struct connections_client *c, uint32_t events)
+/* True if the client is gone. A client that ends its side while it waits for
+ * our answer counts as gone: most of these are. */
+static bool is_client_gone(const struct connections_client *c, uint32_t events)
 {
 	return (events & (EPOLLHUP | EPOLLERR)) ||
-	       (waits(c) && (events & EPOLLRDHUP));
+	       (awaits_answer(c) && (events & EPOLLRDHUP));
 }
 
 void connections_turn(struct connections *g)
@@ -541,12 +551,12 @@ void connections_turn(struct connections *g)
 			accept_some(g, g->fds[ev[i].data.u64 >> 1], EVENTS);
 		else if (c->phase == PHASE_GONE)
 			continue;
-		else if (is_end(c, ev[i].events))
-			drop(c);
+		else if (is_client_gone(c, ev[i].events))
+			drop_client(c);
 		else
-			serve(c);
+			serve_client(c);
 	}
-	sweep(g);
+	sweep_clients(g);
 	free_gone(g);
 }
 
@@ -591,7 +601,7 @@ void connections_close(struct connections *g)
 		return;
 	connections_drain(g);
 	while (g->clients)
-		drop(g->clients);
+		drop_client(g->clients);
 	free_gone(g);
 	fd_drop(&g->epoll);
 	subids_free(&g->subids);
@@ -639,7 +649,7 @@ int64_t connections_stalled_ms(const struct connections_client *c)
 
 void connections_leave(struct connections_client *c)
 {
-	drop(c);
+	drop_client(c);
 }
 
 const struct framing *connections_head(const struct connections_client *c)
@@ -660,5 +670,5 @@ void *connections_own(const struct connections_client *c)
 void connections_go_on(struct connections_client *c)
 {
 	c->goes_on = true;
-	watch(c);
+	watch_client(c);
 }

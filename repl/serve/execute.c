@@ -3,11 +3,11 @@
  * execute.c - the body of POST /v1/execute
  *
  * Runs in:   front end, confined
- * Trusts:    nobody: a request is a stranger's
- * Leaves:    a request of which every field is in order, or FastAPI's words
+ * Trusts:    nobody: the body is a client's
+ * Leaves:    a request in which every field is valid, or a refusal
  *
- * A service with FastAPI and pydantic tells all that is wrong with a body, in a
- * list. Its clients are told the same here.
+ * FastAPI and pydantic answer a wrong body with a list of all its mistakes.
+ * Clients get the same list here.
  */
 #include "repl/serve/parts.h"
 
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define UNPROCESSABLE 422
-/* Longest value that is repeated in a mistake. */
+/* Longest value that a mistake repeats. */
 #define INPUT_MAX 4096
 
 void execute_add_detail(struct strbuf *b, const char *words, size_t n)
@@ -30,7 +30,7 @@ void execute_add_detail(struct strbuf *b, const char *words, size_t n)
 	emit_close(b, '}');
 }
 
-/* ---- what is wrong, as pydantic says it ---- */
+/* ---- mistakes, in pydantic's words ---- */
 
 struct mistakes {
 	struct strbuf *b;
@@ -47,7 +47,7 @@ static void add_input(struct strbuf *b, const json_t *v)
 	free(text);
 }
 
-/* `where` continues ["body". */
+/* `where` continues the list ["body". */
 static void begin_mistake(struct mistakes *m, const char *type,
 	const char *where, const char *words)
 {
@@ -62,7 +62,7 @@ static void begin_mistake(struct mistakes *m, const char *type,
 	emit_text(m->b, "msg", words);
 }
 
-static void add(struct mistakes *m, const char *type, const char *where,
+static void add_mistake(struct mistakes *m, const char *type, const char *where,
 	const char *words, const json_t *input)
 {
 	begin_mistake(m, type, where, words);
@@ -70,7 +70,7 @@ static void add(struct mistakes *m, const char *type, const char *where,
 	emit_close(m->b, '}');
 }
 
-static int finish(struct mistakes *m)
+static int end_mistakes(struct mistakes *m)
 {
 	if (m->n)
 		strbuf_puts(m->b, "]}");
@@ -83,11 +83,11 @@ void execute_add_missing(struct strbuf *b, const char *field)
 	char where[64];
 
 	snprintf(where, sizeof(where), ", \"%s\"", field);
-	add(&m, "missing", where, "Field required", NULL);
-	finish(&m);
+	add_mistake(&m, "missing", where, "Field required", NULL);
+	end_mistakes(&m);
 }
 
-/* The words for a value that is not of its type. */
+/* Words for a value of a wrong type. */
 static const struct {
 	const char *type, *mistake, *words;
 } type_mistakes[] = {
@@ -100,13 +100,13 @@ static const struct {
 	{"string", "string_type", "Input should be a valid string"},
 };
 
-static void add_wrong(struct mistakes *m, const char *type, const char *where,
-	const json_t *v)
+static void add_wrong_type(struct mistakes *m, const char *type,
+	const char *where, const json_t *v)
 {
 	for (size_t i = 0; i < sizeof(type_mistakes) / sizeof(type_mistakes[0]);
 		i++)
 		if (!strcmp(type_mistakes[i].type, type))
-			add(m, type_mistakes[i].mistake, where,
+			add_mistake(m, type_mistakes[i].mistake, where,
 				type_mistakes[i].words, v);
 }
 
@@ -118,25 +118,26 @@ static void check_field(struct mistakes *m, const json_t *owner,
 
 	if (!v) {
 		if (f->required)
-			add(m, "missing", where, "Field required", owner);
+			add_mistake(
+				m, "missing", where, "Field required", owner);
 	} else if (!fields_takes(f, v)) {
-		add_wrong(m, f->type, where, v);
+		add_wrong_type(m, f->type, where, v);
 	} else if (json_is_integer(v) && json_integer_value(v) < f->least) {
 		snprintf(words, sizeof(words),
 			"Input should be greater than or equal to %lld",
 			(long long)f->least);
-		add(m, "greater_than_equal", where, words, v);
+		add_mistake(m, "greater_than_equal", where, words, v);
 	}
 }
 
-/* `where` is the object's place. */
+/* `where` is the path of the object. */
 static void check_object(struct mistakes *m, const json_t *v,
 	const struct request_field *fields, const char *where)
 {
 	char place[128];
 
 	if (!json_is_object(v)) {
-		add_wrong(m, "object", where, v);
+		add_wrong_type(m, "object", where, v);
 		return;
 	}
 	for (const struct request_field *f = fields; f->name; f++) {
@@ -145,7 +146,7 @@ static void check_object(struct mistakes *m, const json_t *v,
 	}
 }
 
-static int check(const json_t *root, struct strbuf *words)
+static int check_body(const json_t *root, struct strbuf *words)
 {
 	struct mistakes m = {.b = words};
 	const json_t *files = json_object_get(root, "files");
@@ -157,18 +158,18 @@ static int check(const json_t *root, struct strbuf *words)
 		check_object(&m, json_array_get(files, i), fields_stored_file,
 			where);
 	}
-	return finish(&m);
+	return end_mistakes(&m);
 }
 
 /* ---- files ---- */
 
-static int refuse(struct strbuf *words, int status, const char *text)
+static int refuse_body(struct strbuf *words, int status, const char *text)
 {
 	execute_add_detail(words, text, strlen(text));
 	return status;
 }
 
-static const char *wrong_path(const json_t *path)
+static const char *explain_path(const json_t *path)
 {
 	const char *p = json_string_value(path), *part;
 
@@ -188,29 +189,29 @@ static const char *wrong_path(const json_t *path)
 	return NULL;
 }
 
-static int take_file(struct request *q, struct execute_files *files,
+static int add_stored_file(struct request *q, struct execute_files *files,
 	const json_t *file, const struct request_rules *rules,
 	struct strbuf *words)
 {
 	const json_t *path = json_object_get(file, "path");
 	const char *id = json_string_value(json_object_get(file, "file_id"));
-	const char *wrong = wrong_path(path), *p = json_string_value(path);
+	const char *wrong = explain_path(path), *p = json_string_value(path);
 	struct store_file *f;
 	struct request_refusal why = {0};
 	char text[1024];
 	int r;
 
 	if (wrong)
-		return refuse(words, UNPROCESSABLE, wrong);
+		return refuse_body(words, UNPROCESSABLE, wrong);
 	f = store_find(files->store, id);
 	if (!f) {
 		snprintf(text, sizeof(text),
 			"File with ID '%.100s' not found for path '%.800s'.",
 			id, p);
-		return refuse(words, 404, text);
+		return refuse_body(words, 404, text);
 	}
 	if (array_grow(&files->v, files->n, sizeof(*files->v)) < 0)
-		return refuse(words, 503, "out of memory");
+		return refuse_body(words, 503, "out of memory");
 	store_hold(f);
 	files->v[files->n++] = f;
 	r = request_add_file(q, p, f->fd, (size_t)f->size, rules, &why);
@@ -233,7 +234,7 @@ void execute_release(struct execute_files *files)
 
 /* ---- all of it ---- */
 
-static int not_json(struct strbuf *words, const json_error_t *e)
+static int refuse_non_json(struct strbuf *words, const json_error_t *e)
 {
 	struct mistakes m = {.b = words};
 	char where[32];
@@ -245,12 +246,12 @@ static int not_json(struct strbuf *words, const json_error_t *e)
 	emit_open(words, "ctx", '{');
 	emit_text(words, "error", e->text);
 	strbuf_puts(words, "}}");
-	finish(&m);
+	end_mistakes(&m);
 	return UNPROCESSABLE;
 }
 
-/* The request of --eval that stands for it: other keys are passed over. */
-static json_t *translate(const json_t *root, int64_t timeout_ms)
+/* Make a request of --eval from the body. Other keys are left out. */
+static json_t *translate_body(const json_t *root, int64_t timeout_ms)
 {
 	static const char *const keys[] = {
 		"code", "stdin", "last_line_interactive", "variables"};
@@ -266,7 +267,7 @@ static json_t *translate(const json_t *root, int64_t timeout_ms)
 	return to;
 }
 
-static int take(struct request *q, struct execute_files *files,
+static int fill_request(struct request *q, struct execute_files *files,
 	const json_t *root, const struct request_rules *rules,
 	struct strbuf *words)
 {
@@ -287,12 +288,12 @@ static int take(struct request *q, struct execute_files *files,
 		snprintf(text, sizeof(text),
 			"timeout_ms exceeds maximum of %lld ms",
 			(long long)most);
-		return refuse(words, UNPROCESSABLE, text);
+		return refuse_body(words, UNPROCESSABLE, text);
 	}
 	limits.cell_wall_ms = most;
 	longer.limits = &limits;
 	r = request_take(
-		q, translate(root, ms < most ? ms : most), &longer, &why);
+		q, translate_body(root, ms < most ? ms : most), &longer, &why);
 	if (r < 0)
 		execute_add_detail(words,
 			why.description.s ? why.description.s : "",
@@ -302,7 +303,8 @@ static int take(struct request *q, struct execute_files *files,
 		return UNPROCESSABLE;
 	r = 0;
 	for (size_t i = 0; i < json_array_size(list) && r == 0; i++)
-		r = take_file(q, files, json_array_get(list, i), rules, words);
+		r = add_stored_file(
+			q, files, json_array_get(list, i), rules, words);
 	return r;
 }
 
@@ -317,17 +319,17 @@ int execute_parse(struct request *q, struct execute_files *files,
 
 	*q = (struct request){0};
 	if (body->n == 0) {
-		add(&m, "missing", "", "Field required", NULL);
-		return finish(&m);
+		add_mistake(&m, "missing", "", "Field required", NULL);
+		return end_mistakes(&m);
 	}
 	root = json_loadb(body->s, body->n,
 		JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);
 	if (!root)
-		return not_json(words, &e);
-	r = check(root, words);
+		return refuse_non_json(words, &e);
+	r = check_body(root, words);
 	if (r == 0)
-		r = take(q, files, root, rules, words);
-	/* Paths of files are borrowed from it. */
+		r = fill_request(q, files, root, rules, words);
+	/* The request borrows the paths of files from it. */
 	if (q->root)
 		json_object_set_new(q->root, "files",
 			json_incref(json_object_get(root, "files")));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * form.c - the file in a form (multipart/form-data), as it comes
+ * form.c - the file in a form (multipart/form-data), as it arrives
  *
  * Runs in:   front end, confined
  * Trusts:    nobody: the bytes are a client's
- * Leaves:    the content of one file, handed over; no more memory than a head
- *            of a part may take, and the piece that came
+ * Leaves:    the content of one file, passed to the caller; in memory at most
+ *            the head of a part, and the piece that arrived
  *
  * RFC 2046, 5.1 and RFC 7578: parts between lines "--BOUNDARY", each with a
- * head. Of several files with the field's name the first counts.
+ * head. The first file of the field `file` counts; others are dropped.
  */
 #include "repl/serve/parts.h"
 
@@ -21,29 +21,29 @@
 
 #define BOUNDARY_MAX 70
 #define PART_HEAD_MAX 16384
-/* Blanks behind a boundary. */
+/* Most blanks behind a boundary. */
 #define BLANKS_MAX 256
 
 enum form_state {
-	FORM_BEFORE,   /* the first boundary */
-	FORM_BOUNDARY, /* what follows one in its line */
+	FORM_BEFORE,   /* before the first boundary */
+	FORM_BOUNDARY, /* the rest of a boundary's line */
 	FORM_HEAD,
 	FORM_CONTENT,
-	FORM_WHOLE, /* what follows is nobody's */
+	FORM_WHOLE, /* later bytes are dropped */
 	FORM_WRONG,
 };
 
 struct form {
 	struct form_calls calls;
-	char mark[4 + BOUNDARY_MAX + 1]; /* a line's end, and a boundary */
+	char mark[4 + BOUNDARY_MAX + 1]; /* "\r\n--BOUNDARY" */
 	size_t nmark;
 	enum form_state state;
-	struct strbuf held; /* what cannot be told apart yet */
-	bool file, past;    /* this part is the file; there was one */
+	struct strbuf held; /* bytes that are not parsed yet */
+	bool file, past;    /* this part is the file; the file has begun */
 };
 
-/* The value of a parameter behind semicolons (allocated); NULL: none. */
-static char *parameter(const char *s, const char *name)
+/* The value of `; NAME=VALUE` in a field (allocated); NULL: none. */
+static char *find_parameter(const char *s, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -53,7 +53,7 @@ static char *parameter(const char *s, const char *name)
 		s += 1 + strspn(s + 1, " \t");
 		if (strncasecmp(s, name, n) != 0 || s[n] != '=') {
 			s += strcspn(s, ";\"");
-			/* A semicolon between quotes is no end. */
+			/* A semicolon between quotes ends no parameter. */
 			if (*s == '"')
 				s = strchr(s + 1, '"');
 			if (!s)
@@ -78,7 +78,7 @@ struct form *form_open(const char *type, const struct form_calls *calls)
 
 	if (!type || strncasecmp(type, wanted, strlen(wanted)) != 0)
 		return NULL;
-	boundary = parameter(type, "boundary");
+	boundary = find_parameter(type, "boundary");
 	f = calloc(1, sizeof(*f));
 	if (!f || !boundary || !*boundary || strlen(boundary) > BOUNDARY_MAX) {
 		free(boundary);
@@ -89,7 +89,7 @@ struct form *form_open(const char *type, const struct form_calls *calls)
 	f->nmark = (size_t)snprintf(
 		f->mark, sizeof(f->mark), "\r\n--%s", boundary);
 	free(boundary);
-	/* The first boundary may be the first line. */
+	/* The first boundary may stand in the first line. */
 	strbuf_puts(&f->held, "\r\n");
 	return f;
 }
@@ -107,16 +107,16 @@ bool form_is_whole(const struct form *f)
 	return f->state == FORM_WHOLE;
 }
 
-/* A line of a part's head, with its end cut off. */
-static void take_line(struct form *f, const char *line)
+/* Parse a line of a part's head, without its end. */
+static void take_head_line(struct form *f, const char *line)
 {
 	static const char wanted[] = "Content-Disposition:";
 	char *field, *name;
 
 	if (strncasecmp(line, wanted, strlen(wanted)) != 0)
 		return;
-	field = parameter(line, "name");
-	name = parameter(line, "filename");
+	field = find_parameter(line, "name");
+	name = find_parameter(line, "filename");
 	if (field && name && !strcmp(field, "file") && !f->past) {
 		f->file = f->past = true;
 		f->calls.begin(f->calls.arg, name);
@@ -134,14 +134,14 @@ static void take_head(struct form *f, char *head, size_t n)
 		*end = '\0';
 		if (strpbrk(line, "\r\n"))
 			break;
-		take_line(f, line);
+		take_head_line(f, line);
 	}
-	/* A NUL, or half the end of a line, is no end of one. */
+	/* We stopped before the end at a NUL, or at a CR or LF alone. */
 	f->state = line == head + n ? FORM_CONTENT : FORM_WRONG;
 }
 
-/* Each takes what it can of the bytes that are held, of which there are `n`,
- * and returns how many; 0 waits for more. */
+/* Each of these parses the first of the `n` held bytes, and returns how many.
+ * 0: it needs more bytes. */
 
 static size_t take_boundary(struct form *f, const char *p, size_t n)
 {
@@ -162,7 +162,8 @@ static size_t take_boundary(struct form *f, const char *p, size_t n)
 		f->state = FORM_HEAD;
 	else
 		return 0;
-	/* The line's end is also that before a part without a head. */
+	/* Leave the line's end: a head ends with "\r\n\r\n", also one without a
+	 * line. */
 	return blanks;
 }
 
@@ -195,7 +196,7 @@ static size_t take_content(struct form *f, const char *p, size_t n)
 	return mine + f->nmark;
 }
 
-static size_t take_some(struct form *f, char *p, size_t n)
+static size_t take_held(struct form *f, char *p, size_t n)
 {
 	switch (f->state) {
 	case FORM_BEFORE:
@@ -226,7 +227,7 @@ void form_take(struct form *f, const char *p, size_t n)
 	}
 	do {
 		was = f->state;
-		took = take_some(f, f->held.s + at, f->held.n - at);
+		took = take_held(f, f->held.s + at, f->held.n - at);
 		at += took;
 	} while (at < f->held.n && (took > 0 || f->state != was));
 	f->held.n -= at;

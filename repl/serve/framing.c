@@ -4,12 +4,12 @@
  *
  * Runs in:   front end, confined
  * Trusts:    nobody: the bytes are a client's
- * Leaves:    a request: its method, its path, the fields that somebody asks
- *            for, and the bytes of its body
+ * Leaves:    a request: its method, its path, the header fields that we keep,
+ *            and the bytes of its body
  *
- * RFC 9112, and nothing that it merely tolerates. Whatever two programs could
- * read in two ways is refused: a proxy and we might disagree on where a request
- * ends, and so on whose the next one is.
+ * We follow RFC 9112, and refuse what it merely tolerates. We also refuse a
+ * request that two programs could read in two ways: a proxy and we might
+ * disagree on where it ends, and so on which client sent the next one.
  */
 #include "repl/serve/parts.h"
 
@@ -18,16 +18,17 @@
 #include <string.h>
 #include <strings.h>
 
-/* Bytes of a line, of a head and of trailers; lines; bytes of a path. */
+/* Most bytes of the first line; of a head or a trailer; most lines of these;
+ * most bytes of a chunk's line. */
 #define LINE_MAX_BYTES 8192
 #define FRAMING_MAX_BYTES 16384
 #define LINES_MAX 100
 #define CHUNK_LINE_MAX 256
-/* Empty lines before a request: some clients end a body with one. */
+/* Most empty lines before a request: some clients send one behind a body. */
 #define EMPTY_MAX 2
 #define METHOD_MAX 20
 
-static void wrong(struct framing *h, int status, const char *words)
+static void set_wrong(struct framing *h, int status, const char *words)
 {
 	h->state = FRAMING_WRONG;
 	h->status = status;
@@ -48,7 +49,7 @@ static bool is_token(const char *s, size_t n)
 
 /* ---- the first line ---- */
 
-static bool starts(const char *s, size_t n, const char *with)
+static bool starts_with(const char *s, size_t n, const char *with)
 {
 	size_t m = strlen(with);
 
@@ -56,7 +57,7 @@ static bool starts(const char *s, size_t n, const char *with)
 }
 
 /* Undo %xx in place. */
-static void unescape(char *s)
+static void unescape_path(char *s)
 {
 	static const char hex[] = "0123456789abcdefABCDEF";
 	char *to = s;
@@ -75,13 +76,13 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-/* The path in what is asked for: `/path?query`, or the same behind a scheme and
- * a host, which is kept. */
+/* Find the path in the request target: `/path?query`, or the same behind a
+ * scheme and a host, which we keep. */
 static bool find_path(struct framing *h, const char **path, size_t *n)
 {
 	const char *p = *path, *end = p + *n, *slash;
 
-	if (starts(p, *n, "http://") || starts(p, *n, "https://")) {
+	if (starts_with(p, *n, "http://") || starts_with(p, *n, "https://")) {
 		p = strchr(p, ':') + 3;
 		slash = memchr(p, '/', (size_t)(end - p));
 		slash = slash ? slash : end;
@@ -107,9 +108,9 @@ static void take_version(struct framing *h, const char *version)
 	if (h->old || !strcmp(version, "HTTP/1.1"))
 		return;
 	if (!strncmp(version, "HTTP/", 5))
-		wrong(h, 505, "HTTP/1.1 and HTTP/1.0 are served");
+		set_wrong(h, 505, "HTTP/1.1 and HTTP/1.0 are served");
 	else
-		wrong(h, 400, "the first line has no version of HTTP");
+		set_wrong(h, 400, "the first line has no version of HTTP");
 }
 
 static void take_start(struct framing *h, const char *s, size_t n)
@@ -119,17 +120,17 @@ static void take_start(struct framing *h, const char *s, size_t n)
 
 	if (n == 0) {
 		if (h->lines > EMPTY_MAX)
-			wrong(h, 400, "empty lines instead of a request");
+			set_wrong(h, 400, "empty lines instead of a request");
 		return;
 	}
 	if (!is_token(s, method) || method > METHOD_MAX) {
-		wrong(h, 400, "the first line has no method");
+		set_wrong(h, 400, "the first line has no method");
 		return;
 	}
 	target = method < n ? strcspn(path, " ") : 0;
 	version = path + target + 1;
 	if (target == 0 || path[target] != ' ' || strchr(version, ' ')) {
-		wrong(h, 400,
+		set_wrong(h, 400,
 			"the first line is not METHOD, path and HTTP/1.1");
 		return;
 	}
@@ -137,7 +138,7 @@ static void take_start(struct framing *h, const char *s, size_t n)
 	if (h->state == FRAMING_WRONG)
 		return;
 	if (!find_path(h, &path, &target)) {
-		wrong(h, 400,
+		set_wrong(h, 400,
 			"the path must begin with a slash, and have no NUL or "
 			"#");
 		return;
@@ -145,10 +146,10 @@ static void take_start(struct framing *h, const char *s, size_t n)
 	h->method = strndup(s, method);
 	h->path = strndup(path, target);
 	if (!h->method || !h->path) {
-		wrong(h, 503, no_memory);
+		set_wrong(h, 503, no_memory);
 		return;
 	}
-	unescape(h->path);
+	unescape_path(h->path);
 	h->lines = 0;
 	h->state = FRAMING_IN_FIELDS;
 }
@@ -160,7 +161,7 @@ static void take_length(struct framing *h, const char *value)
 	size_t n = strlen(value);
 
 	if (n == 0 || n > 18 || value[strspn(value, "0123456789")])
-		wrong(h, n > 18 ? 413 : 400, "Content-Length is no number");
+		set_wrong(h, n > 18 ? 413 : 400, "Content-Length is no number");
 	else
 		h->length = h->left = strtoull(value, NULL, 10);
 }
@@ -168,7 +169,7 @@ static void take_length(struct framing *h, const char *value)
 static void take_coding(struct framing *h, const char *value)
 {
 	if (strcasecmp(value, "chunked") != 0)
-		wrong(h, 501, "Transfer-Encoding may be chunked only");
+		set_wrong(h, 501, "Transfer-Encoding may be chunked only");
 	else
 		h->length = FRAMING_CHUNKS;
 }
@@ -176,20 +177,21 @@ static void take_coding(struct framing *h, const char *value)
 static void take_expect(struct framing *h, const char *value)
 {
 	if (strcasecmp(value, "100-continue") != 0)
-		wrong(h, 417, "Expect may be 100-continue only");
+		set_wrong(h, 417, "Expect may be 100-continue only");
 }
 
-/* RFC 9112, 3.2.2: the host before the path would be the one that counts. */
+/* RFC 9112, 3.2.2 ignores Host if there is a host before the path. We refuse
+ * two that differ. */
 static void take_host(struct framing *h, const char *value)
 {
 	if (h->host && strcasecmp(h->host, value) != 0)
-		wrong(h, 400, "the path is of another host than Host");
+		set_wrong(h, 400, "the path is of another host than Host");
 }
 
 /* The fields that we keep. */
 static const struct field {
 	const char *name;
-	bool list; /* may come more than once, and is one list */
+	bool list; /* may come more than once: the values are one list */
 	void (*take)(struct framing *h, const char *value);
 } fields[FRAMING_FIELDS] = {
 	[FRAMING_CONTENT_LENGTH] = {"Content-Length", false, take_length},
@@ -203,13 +205,13 @@ static const struct field {
 	[FRAMING_ACCEPT] = {"Accept", true, NULL},
 };
 
-static void keep(struct framing *h, size_t i, const char *value)
+static void keep_field(struct framing *h, size_t i, const char *value)
 {
 	const struct field *f = &fields[i];
 	char *before = h->values[i];
 
 	if (before && !f->list) {
-		wrong(h, 400, "a field that says one thing came twice");
+		set_wrong(h, 400, "a field that says one thing came twice");
 		return;
 	}
 	if (f->take)
@@ -221,7 +223,7 @@ static void keep(struct framing *h, size_t i, const char *value)
 	if (before)
 		free(before);
 	if (!h->values[i])
-		wrong(h, 503, no_memory);
+		set_wrong(h, 503, no_memory);
 }
 
 static void end_fields(struct framing *h)
@@ -229,23 +231,24 @@ static void end_fields(struct framing *h)
 	bool chunked = h->values[FRAMING_TRANSFER_ENCODING];
 
 	if ((!h->old || h->host) && !h->values[FRAMING_HOST])
-		wrong(h, 400, "a request needs a Host");
+		set_wrong(h, 400, "a request needs a Host");
 	else if (chunked && h->values[FRAMING_CONTENT_LENGTH])
-		wrong(h, 400, "Content-Length and Transfer-Encoding disagree");
+		set_wrong(h, 400,
+			"Content-Length and Transfer-Encoding disagree");
 	else if (chunked && h->old)
-		wrong(h, 400, "HTTP/1.0 has no Transfer-Encoding");
+		set_wrong(h, 400, "HTTP/1.0 has no Transfer-Encoding");
 	else
 		h->state = chunked	 ? FRAMING_IN_CHUNK_SIZE
 			   : h->left > 0 ? FRAMING_IN_LENGTH
 					 : FRAMING_OVER;
 }
 
-/* The line's name and value, taken apart in place. */
-static bool split(char *s, size_t n, const char **value)
+/* Split a line into name and value, in place. */
+static bool split_line(char *s, size_t n, const char **value)
 {
 	char *colon = memchr(s, ':', n), *end = s + n;
 
-	/* A line that begins with a blank was once a part of the one before. */
+	/* No token begins with a blank: this refuses folded lines, too. */
 	if (!colon || !is_token(s, (size_t)(colon - s)))
 		return false;
 	*colon++ = '\0';
@@ -263,13 +266,13 @@ static void take_field(struct framing *h, char *s, size_t n)
 		end_fields(h);
 		return;
 	}
-	if (!split(s, n, &value)) {
-		wrong(h, 400, "a line of the head is not NAME: VALUE");
+	if (!split_line(s, n, &value)) {
+		set_wrong(h, 400, "a line of the head is not NAME: VALUE");
 		return;
 	}
 	for (size_t i = 0; i < FRAMING_FIELDS; i++)
 		if (!strcasecmp(s, fields[i].name))
-			keep(h, i, value);
+			keep_field(h, i, value);
 }
 
 /* ---- a body in chunks ---- */
@@ -281,7 +284,7 @@ static void take_chunk_size(struct framing *h, const char *s, size_t n)
 
 	if (digits == 0 || digits > 15 ||
 		(digits + blanks < n && s[digits + blanks] != ';')) {
-		wrong(h, digits > 15 ? 413 : 400, "a chunk has no length");
+		set_wrong(h, digits > 15 ? 413 : 400, "a chunk has no length");
 		return;
 	}
 	h->left = strtoull(s, NULL, 16);
@@ -292,7 +295,7 @@ static void take_chunk_size(struct framing *h, const char *s, size_t n)
 static void take_chunk_end(struct framing *h, size_t n)
 {
 	if (n > 0)
-		wrong(h, 400, "a chunk is longer than it said");
+		set_wrong(h, 400, "a chunk is longer than it said");
 	else
 		h->state = FRAMING_IN_CHUNK_SIZE;
 }
@@ -303,8 +306,8 @@ static void take_trailer(struct framing *h, char *s, size_t n)
 
 	if (n == 0)
 		h->state = FRAMING_OVER;
-	else if (!split(s, n, &value))
-		wrong(h, 400, "a line of the trailer is not NAME: VALUE");
+	else if (!split_line(s, n, &value))
+		set_wrong(h, 400, "a line of the trailer is not NAME: VALUE");
 }
 
 /* ---- bytes ---- */
@@ -315,7 +318,7 @@ static void take_line(struct framing *h)
 	size_t n = h->line.n - 1;
 
 	if (n == 0 || s[--n] != '\r') {
-		wrong(h, 400, "a line ends without a carriage return");
+		set_wrong(h, 400, "a line ends without a carriage return");
 		return;
 	}
 	s[n] = '\0';
@@ -333,8 +336,8 @@ static void take_line(struct framing *h)
 	h->line.n = 0;
 }
 
-/* A byte that has no place in a line. */
-static bool is_stray(const struct framing *h, char c)
+/* True if the byte must not stand in a line. */
+static bool is_stray_byte(const struct framing *h, char c)
 {
 	unsigned char u = (unsigned char)c;
 	bool after_return = h->line.n > 0 && h->line.s[h->line.n - 1] == '\r';
@@ -346,7 +349,7 @@ static bool is_stray(const struct framing *h, char c)
 	return u != '\r' && u != '\t' && (u < ' ' || u == 0x7f);
 }
 
-static bool is_long(const struct framing *h)
+static bool is_too_long(const struct framing *h)
 {
 	if (h->state == FRAMING_IN_START)
 		return h->line.n > LINE_MAX_BYTES;
@@ -359,31 +362,31 @@ static bool is_long(const struct framing *h)
 static void refuse_long(struct framing *h)
 {
 	if (h->state == FRAMING_IN_START)
-		wrong(h, 414, "the first line is too long");
+		set_wrong(h, 414, "the first line is too long");
 	else if (h->state == FRAMING_IN_FIELDS ||
 		 h->state == FRAMING_IN_TRAILER)
-		wrong(h, 431, "more than 16 KiB or 100 lines of fields");
+		set_wrong(h, 431, "more than 16 KiB or 100 lines of fields");
 	else
-		wrong(h, 400, "what is attached to a chunk is too long");
+		set_wrong(h, 400, "what is attached to a chunk is too long");
 }
 
 static void take_byte(struct framing *h, char c)
 {
 	/* The first byte of a TLS record. */
 	if (h->state == FRAMING_IN_START && h->line.n == 0 && c == 0x16)
-		wrong(h, 400, "this is TLS, and here is plain HTTP");
-	else if (is_stray(h, c))
-		wrong(h, 400, "a byte that has no place in a line");
+		set_wrong(h, 400, "this is TLS, and here is plain HTTP");
+	else if (is_stray_byte(h, c))
+		set_wrong(h, 400, "a byte that has no place in a line");
 	else
 		strbuf_add(&h->line, &c, 1);
 	h->bytes++;
 	if (h->state == FRAMING_WRONG)
 		return;
 	if (h->line.failed)
-		wrong(h, 503, no_memory);
+		set_wrong(h, 503, no_memory);
 	else if (c == '\n')
 		take_line(h);
-	if (h->state < FRAMING_OVER && is_long(h))
+	if (h->state < FRAMING_OVER && is_too_long(h))
 		refuse_long(h);
 }
 
@@ -397,7 +400,7 @@ static size_t take_data(struct framing *h, const char *p, size_t n)
 		h->state = h->state == FRAMING_IN_CHUNK ? FRAMING_IN_CHUNK_END
 							: FRAMING_OVER;
 	if (h->body.failed)
-		wrong(h, 503, no_memory);
+		set_wrong(h, 503, no_memory);
 	return n;
 }
 
@@ -420,7 +423,7 @@ bool framing_is_whole(const struct framing *h)
 	return h->state > FRAMING_IN_FIELDS && h->state != FRAMING_WRONG;
 }
 
-/* True if a word is in a list with commas. */
+/* True if a list with commas has the word. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t n = strlen(word);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * http.c - requests over HTTP, and what is answered
+ * http.c - requests over HTTP, and their answers
  *
  * Runs in:   front end; confined but for http_open()
  * Trusts:    nobody
- * Leaves:    no client that takes more than a descriptor and a bounded time
+ * Leaves:    no client that stays for more than a bounded time
  *
- * connections.c passes on only requests that can be read in one way, one of a
- * client at a time, and takes an answer in pieces. All bodies on their way here
- * share a bounded memory.
+ * connections.c passes on only well-formed requests, one of a client at a time,
+ * and asks for an answer in pieces. All bodies that are not whole yet share a
+ * bounded memory.
  */
 #include "repl/serve/parts.h"
 
@@ -20,14 +20,14 @@
 #include <string.h>
 #include <time.h>
 
-/* Of an answer, at a time. */
+/* Most bytes of an answer, of a stream, in one piece. */
 #define PIECE_BYTES (64 << 10)
 #define STREAM_BYTES (16 << 10)
 #define JSON "application/json"
 #define HEADERS_MAX 3
-/* A body that nobody wants: so much of it is read all the same. */
+/* Most bytes that we read of a body that no handler wants. */
 #define UNWANTED_BYTES (64 << 10)
-/* So many of the longest bodies at a time. */
+/* Memory for all bodies: so many times the longest. */
 #define BODIES 8
 
 struct header {
@@ -41,8 +41,8 @@ struct exchange {
 	struct exchange *next, *before;
 	void *own;
 	bool keeps, whole;
-	uint64_t came;	 /* bytes of the body */
-	size_t unwanted; /* of them, that nobody asked for */
+	uint64_t came;	 /* bytes of the body that came */
+	size_t unwanted; /* those of them that we dropped */
 	struct strbuf body;
 	struct form *form;
 	struct store_file *file;
@@ -52,14 +52,14 @@ struct exchange {
 	int status;
 	const char *type;
 	struct strbuf answer;
-	size_t owed; /* bytes of it */
+	size_t owed; /* its bytes, in http.owed too */
 	struct store_file *answer_file;
 	bool streams;
-	int64_t size, told; /* bytes of the answer (-1: as many as come) */
+	int64_t size, told; /* bytes of it (-1: unknown), given so far */
 	struct header headers[HEADERS_MAX];
 	int nheaders;
 	bool begun, chunked;
-	bool last; /* the connection ends behind it */
+	bool last; /* the connection ends behind the answer */
 };
 
 struct http {
@@ -73,7 +73,8 @@ struct http {
 
 /* ---- an exchange ---- */
 
-static struct exchange *begin(struct http *h, struct connections_client *c)
+static struct exchange *begin_exchange(
+	struct http *h, struct connections_client *c)
 {
 	struct exchange *x = calloc(1, sizeof(*x));
 
@@ -97,7 +98,7 @@ static void drop_body(struct exchange *x)
 	strbuf_free(&x->body);
 }
 
-static void end(struct exchange *x)
+static void end_exchange(struct exchange *x)
 {
 	struct http *h = x->http;
 
@@ -118,13 +119,13 @@ static void end(struct exchange *x)
 	free(x);
 }
 
-static void over(void *arg, struct connections_client *c)
+static void handle_over(void *arg, struct connections_client *c)
 {
 	(void)arg;
-	end(connections_own(c));
+	end_exchange(connections_own(c));
 }
 
-/* ---- no ---- */
+/* ---- refusals ---- */
 
 static void add_words(struct exchange *x, int status, const char *words)
 {
@@ -204,7 +205,7 @@ static bool is_head(const struct framing *asked)
 	return asked->method && !strcmp(asked->method, "HEAD");
 }
 
-/* The whole answer, behind which the connection ends. */
+/* Append a whole answer, the last on its connection. */
 static void add_last(
 	struct exchange *x, const struct framing *asked, struct strbuf *out)
 {
@@ -214,7 +215,7 @@ static void add_last(
 		strbuf_add(out, x->answer.s, x->answer.n);
 }
 
-static void refuse(void *arg, const struct framing *asked, int status,
+static void add_refusal(void *arg, const struct framing *asked, int status,
 	const char *words, struct strbuf *out)
 {
 	const struct http *h = arg;
@@ -229,15 +230,14 @@ static void refuse(void *arg, const struct framing *asked, int status,
 	strbuf_free(&x.answer);
 }
 
-/* The rest of a body is not waited for, if much of it may come. Ends the
- * exchange. */
+/* Answer without waiting for the rest of a long body. Ends the exchange. */
 static void answer_early(struct exchange *x)
 {
 	struct strbuf b = {0};
 
 	add_last(x, connections_head(x->client), &b);
 	connections_answer(x->client, &b);
-	end(x);
+	end_exchange(x);
 }
 
 static const char many[] = "too many long requests are on their way";
@@ -248,7 +248,7 @@ static const char no_body[] = "no body is expected here";
 static void take_head(void *arg, struct connections_client *c)
 {
 	struct http *h = arg;
-	struct exchange *x = begin(h, c);
+	struct exchange *x = begin_exchange(h, c);
 	uint64_t n;
 
 	if (!x)
@@ -278,7 +278,8 @@ static struct exchange *find_oldest(
 	return oldest;
 }
 
-/* Make room for more of a body: the oldest go. */
+/* Make room for `n` bytes of a body: refuse the requests with the oldest
+ * bodies. */
 static bool make_room(struct http *h, size_t n, const struct exchange *except)
 {
 	while (h->held + n > BODIES * h->rules.body) {
@@ -294,7 +295,7 @@ static bool make_room(struct http *h, size_t n, const struct exchange *except)
 	return true;
 }
 
-static void keep(struct exchange *x, const char *p, size_t n)
+static void keep_body(struct exchange *x, const char *p, size_t n)
 {
 	struct http *h = x->http;
 
@@ -345,7 +346,7 @@ static void take_data(
 	else if (x->form)
 		form_take(x->form, p, n);
 	else
-		keep(x, p, n);
+		keep_body(x, p, n);
 	if (x->form && x->came > h->rules.form)
 		x->problem = STORE_FILE_FULL;
 	if (!x->status && x->problem != STORE_FINE) {
@@ -371,7 +372,7 @@ static void take_end(void *arg, struct connections_client *client)
 
 /* ---- the answer ---- */
 
-/* Bytes of an answer, as one chunk where it has no length. */
+/* Append bytes of an answer, as a chunk where the answer has no length. */
 static void add_piece(
 	const struct exchange *x, struct strbuf *out, const char *p, size_t n)
 {
@@ -382,7 +383,7 @@ static void add_piece(
 		strbuf_puts(out, "\r\n");
 }
 
-static ssize_t tell_some(struct exchange *x, struct strbuf *out)
+static ssize_t add_next_piece(struct exchange *x, struct strbuf *out)
 {
 	const struct http_calls *calls = x->http->rules.calls;
 	static char piece[PIECE_BYTES];
@@ -404,7 +405,7 @@ static ssize_t tell_some(struct exchange *x, struct strbuf *out)
 	return n;
 }
 
-static enum connections_more tell(struct exchange *x, struct strbuf *out)
+static enum connections_more add_answer(struct exchange *x, struct strbuf *out)
 {
 	const enum connections_more done =
 		x->last ? CONNECTIONS_LAST : CONNECTIONS_OVER;
@@ -412,7 +413,7 @@ static enum connections_more tell(struct exchange *x, struct strbuf *out)
 
 	if (x->told == x->size || is_head(connections_head(x->client)))
 		return done;
-	n = tell_some(x, out);
+	n = add_next_piece(x, out);
 	if (n > 0)
 		return x->told == x->size ? done : CONNECTIONS_MORE;
 	if (n == 0 && x->streams)
@@ -424,7 +425,7 @@ static enum connections_more tell(struct exchange *x, struct strbuf *out)
 	return done;
 }
 
-static enum connections_more more(
+static enum connections_more handle_more(
 	void *arg, struct connections_client *c, struct strbuf *out)
 {
 	const struct http *h = arg;
@@ -432,15 +433,15 @@ static enum connections_more more(
 	struct exchange *x = connections_own(c);
 
 	if (!x->begun) {
-		/* HTTP/1.0 has no chunks: the end of the connection is that of
-		 * an answer without a length. */
+		/* HTTP/1.0 has no chunks: an answer without a length ends with
+		 * the connection. */
 		x->chunked = x->size < 0 && !asked->old;
 		x->last = h->draining || framing_is_last(asked) ||
 			  (x->size < 0 && asked->old);
 		add_head(x, out);
 	}
 	x->begun = true;
-	return tell(x, out);
+	return add_answer(x, out);
 }
 
 /* ---- open, close, turn ---- */
@@ -451,9 +452,9 @@ int http_open(struct http **out, const struct http_rules *rules, struct err *e)
 	const struct connections_calls calls = {.head = take_head,
 		.data = take_data,
 		.whole = take_end,
-		.more = more,
-		.over = over,
-		.refuse = refuse,
+		.more = handle_more,
+		.over = handle_over,
+		.refuse = add_refusal,
 		.arg = h};
 
 	if (!h)

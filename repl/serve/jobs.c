@@ -3,9 +3,9 @@
  * jobs.c - requests that wait for a jail, or run in one
  *
  * Runs in:   front end, confined
- * Trusts:    the warden for how a program ended; no byte that comes from it
+ * Trusts:    the warden for how a program ended; no byte of the program
  * Leaves:    an answer for each request whose client is still there, and no
- *            jail for those whose client is not
+ *            jail for a request whose client is gone
  */
 #include "repl/serve/parts.h"
 
@@ -21,7 +21,7 @@
 
 struct job {
 	struct job *next;
-	struct exchange *exchange; /* NULL: nobody waits for it */
+	struct exchange *exchange;
 	struct request request;
 	struct execute_files files;
 	bool stores, runs, answered;
@@ -29,13 +29,13 @@ struct job {
 	struct jail *jail;
 	struct run run;
 	int64_t since_ns;
-	/* made bit by bit: others get their turn */
+	/* made in steps: between them other jobs have their turn */
 	bool answers;
 	struct answer answer;
 	enum answer_kind kind;
 	struct strbuf text;
 	struct attach_store store;
-	struct execute_files made; /* for the answer, once it is told */
+	struct execute_files made; /* files that the answer names */
 };
 
 struct jobs {
@@ -43,7 +43,7 @@ struct jobs {
 	struct job *first; /* the oldest */
 	size_t running, waiting;
 	const struct log *log;
-	/* waiting for each interpreter, and for each kind of session */
+	/* requests that wait, for each interpreter and kind of session */
 	struct {
 		size_t n[SPEC_CELL + 1];
 	} * wanted;
@@ -52,7 +52,7 @@ struct jobs {
 /* ---- files of an answer ---- */
 
 /* Drop files of an answer that no client gets. */
-static void forget(void *arg)
+static void forget_made_files(void *arg)
 {
 	struct job *j = arg;
 
@@ -62,8 +62,9 @@ static void forget(void *arg)
 	execute_release(&j->made);
 }
 
-/* Held, so that it is no other file when we forget it. */
-static int note(struct job *j, struct store_file *f)
+/* Remember a file for forget_made_files(). Hold it, so that store.c does not
+ * reuse it before. */
+static int note_made_file(struct job *j, struct store_file *f)
 {
 	if (array_grow(&j->made.v, j->made.n, sizeof(*j->made.v)) < 0)
 		return -1;
@@ -72,7 +73,7 @@ static int note(struct job *j, struct store_file *f)
 	return 0;
 }
 
-static const char *put(
+static const char *store_made_file(
 	void *arg, struct strbuf *b, const char *path, int fd, int64_t size)
 {
 	static const char full[] = "there is no room for more files";
@@ -98,7 +99,7 @@ static const char *put(
 		store_release(store, f);
 		return full;
 	}
-	if (note(j, f) < 0) {
+	if (note_made_file(j, f) < 0) {
 		store_drop(store, f);
 		return full;
 	}
@@ -128,26 +129,24 @@ void jobs_set_log(struct jobs *s, const struct log *log)
 	s->log = log;
 }
 
-static size_t *wanted(struct jobs *s, const struct job *j)
+static size_t *find_counter(struct jobs *s, const struct job *j)
 {
 	return &s->wanted[j->request.python].n[run_mode(&j->request)];
 }
 
-/* It waits, from now on. */
 static void wait_for_jail(struct jobs *s, struct job *j)
 {
 	s->waiting++;
-	++*wanted(s, j);
+	++*find_counter(s, j);
 }
 
-/* It waits no longer. */
 static void stop_waiting(struct jobs *s, struct job *j)
 {
 	s->waiting--;
-	--*wanted(s, j);
+	--*find_counter(s, j);
 }
 
-/* Its jail ends. */
+/* End the jail of a job; the job stays. */
 static void stop_running(struct jobs *s, struct job *j)
 {
 	pool_end(s->rules.pool, j->jail);
@@ -157,8 +156,8 @@ static void stop_running(struct jobs *s, struct job *j)
 	s->running--;
 }
 
-/* Take it out of the list, and free it. Its jail ends. */
-static void drop(struct jobs *s, struct job *j)
+/* Take a job out of the list, end its jail, and free the job. */
+static void drop_job(struct jobs *s, struct job *j)
 {
 	struct job **at = &s->first;
 
@@ -172,7 +171,7 @@ static void drop(struct jobs *s, struct job *j)
 	answer_fini(&j->answer);
 	strbuf_free(&j->text);
 	if (!j->answered)
-		forget(j);
+		forget_made_files(j);
 	execute_release(&j->made);
 	request_fini(&j->request);
 	execute_release(&j->files);
@@ -184,7 +183,7 @@ void jobs_close(struct jobs *s)
 	if (!s)
 		return;
 	while (s->first)
-		drop(s, s->first);
+		drop_job(s, s->first);
 	free(s->wanted);
 	free(s);
 }
@@ -209,8 +208,8 @@ int jobs_add(struct jobs *s, struct exchange *x, struct request *q,
 	j->files = *files;
 	j->stores = stores;
 	j->made.store = s->rules.store;
-	j->store =
-		(struct attach_store){.put = put, .forget = forget, .arg = j};
+	j->store = (struct attach_store){
+		.put = store_made_file, .forget = forget_made_files, .arg = j};
 	j->since_ns = now_ns();
 	*q = (struct request){0};
 	files->v = NULL;
@@ -231,7 +230,7 @@ void jobs_cancel(struct jobs *s, struct exchange *x)
 		return;
 	http_set_own(x, NULL);
 	metrics_gone(s->rules.metrics);
-	drop(s, j);
+	drop_job(s, j);
 }
 
 size_t jobs_running(const struct jobs *s)
@@ -259,7 +258,7 @@ static int answer_detail(struct strbuf *b, const struct run *r)
 	return r->how == RUN_FAILED ? 500 : 422;
 }
 
-static int status_of(struct job *j)
+static int find_status(struct job *j)
 {
 	switch (j->kind) {
 	case ANSWER_RAN:
@@ -274,14 +273,14 @@ static int status_of(struct job *j)
 	return 500;
 }
 
-/* Answer. The jail ends a moment later: the answer goes first. */
-static void finish(struct jobs *s, struct job *j)
+/* Answer. jobs_start() ends the jail later, when the answer has been sent. */
+static void answer_job(struct jobs *s, struct job *j)
 {
 	const struct run *r = &j->run;
 	bool ran = r->how == RUN_ENDED || r->how == RUN_CUT;
 	enum jail_limit limit = ran ? r->drive.program.limit : LIMIT_NONE;
 	struct exchange *x = j->exchange;
-	int status = status_of(j);
+	int status = find_status(j);
 
 	metrics_ran(s->rules.metrics, limit, r->how == RUN_FAILED,
 		now_ns() - j->since_ns);
@@ -294,8 +293,9 @@ static void finish(struct jobs *s, struct job *j)
 
 /* ---- running ---- */
 
-/* Answer; or take another jail, where this one has failed too soon. */
-static void settle(struct jobs *s, struct job *j)
+/* Answer; or, where the jail failed before it had the request, wait for
+ * another. */
+static void settle_job(struct jobs *s, struct job *j)
 {
 	if (!j->answers && run_is_lost(&j->run) && ++j->tries < RUN_TRIES) {
 		stop_running(s, j);
@@ -307,7 +307,7 @@ static void settle(struct jobs *s, struct job *j)
 			j->stores ? &j->store : NULL);
 	j->answers = true;
 	if (answer_turn(&j->answer))
-		finish(s, j);
+		answer_job(s, j);
 }
 
 static bool is_running(const struct job *j)
@@ -345,11 +345,11 @@ void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n)
 		run_turn(&j->run, p + at);
 		at += RUN_POLLS;
 		if (run_is_over(&j->run))
-			settle(s, j);
+			settle_job(s, j);
 	}
 }
 
-static void start(struct jobs *s, struct job *j)
+static void start_job(struct jobs *s, struct job *j)
 {
 	struct err e = {0};
 	int r = pool_take(s->rules.pool, (unsigned)j->request.python,
@@ -365,12 +365,12 @@ static void start(struct jobs *s, struct job *j)
 	else
 		run_begin(&j->run, j->jail, &j->request, s->rules.cfg);
 	if (run_is_over(&j->run))
-		settle(s, j);
+		settle_job(s, j);
 }
 
 /* Ask the pool for jails: for waiting requests that may run, and spares of the
  * default interpreter for each form of a request. */
-static void want(struct jobs *s)
+static void want_jails(struct jobs *s)
 {
 	const struct config_serve *c = &s->rules.cfg->serve;
 	size_t room = (size_t)c->concurrent - s->running;
@@ -393,9 +393,9 @@ void jobs_start(struct jobs *s)
 	for (struct job *j = s->first; j; j = next) {
 		next = j->next;
 		if (j->answered)
-			drop(s, j);
+			drop_job(s, j);
 		else if (!j->runs && s->running < (size_t)c->concurrent)
-			start(s, j);
+			start_job(s, j);
 	}
-	want(s);
+	want_jails(s);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * listen.c - the socket to which clients come
+ * listen.c - the listening sockets
  *
  * Runs in:   front end, before it is confined
  * Trusts:    the command line; the environment for what a service manager
  *            passed
- * Leaves:    a socket that listens; one in the file system is left behind, and
- *            taken over by the next that is to listen there
+ * Leaves:    sockets that listen; one in the file system stays there when we
+ *            end, and the next server at its path replaces it
  */
 #include "repl/serve/parts.h"
 
@@ -27,7 +27,7 @@
 
 #define BACKLOG 1024
 
-static int malformed(const char *where, struct err *e)
+static int refuse_address(const char *where, struct err *e)
 {
 	err_set(e, "--serve wants ADDRESS:PORT or unix:PATH, not '%.100s'",
 		where);
@@ -52,8 +52,8 @@ static bool is_left_behind(const struct sockaddr_un *a)
 	       errno == ECONNREFUSED;
 }
 
-/* Say what could not be done, and what to do about it. */
-static int refused(const char *where, const char *in_use, struct err *e)
+/* Fail, with a hint for what errno says. */
+static int fail_to_listen(const char *where, const char *in_use, struct err *e)
 {
 	int why = errno;
 
@@ -68,8 +68,7 @@ static int refused(const char *where, const char *in_use, struct err *e)
 	return -1;
 }
 
-/* `type` is that of the socket, and `mask` takes from its mode, whatever the
- * umask. */
+/* Listen at unix:PATH. `mask` is the umask for the socket. */
 static int open_unix(struct listen *l, const char *where, int type, mode_t mask,
 	struct err *e)
 {
@@ -94,13 +93,13 @@ static int open_unix(struct listen *l, const char *where, int type, mode_t mask,
 	umask(mask);
 	if (r == 0 && listen(l->fds[0], BACKLOG) == 0)
 		return 0;
-	return refused(where,
+	return fail_to_listen(where,
 		is_socket(path) ? "another server answers there"
 				: "what is there is no socket, and stays",
 		e);
 }
 
-/* The C library takes any number, and its low 16 bits. */
+/* getaddrinfo(3) takes any number, and uses its low 16 bits. */
 static bool is_port(const char *s)
 {
 	size_t n = strlen(s);
@@ -109,8 +108,9 @@ static bool is_port(const char *s)
 	       atoi(s) <= UINT16_MAX;
 }
 
-/* "ADDRESS:PORT" or "[ADDRESS]:PORT", taken apart. */
-static int split(const char *where, char *host, size_t size, const char **port)
+/* Split "ADDRESS:PORT" or "[ADDRESS]:PORT". */
+static int split_address(
+	const char *where, char *host, size_t size, const char **port)
 {
 	const char *colon = strrchr(where, ':');
 	size_t n = colon ? (size_t)(colon - where) : 0;
@@ -141,8 +141,8 @@ static bool is_local(const struct sockaddr_storage *a)
 		       : IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
-/* One more address, as it can be given to --serve. */
-static void show(struct listen *l, const struct sockaddr_storage *a)
+/* Append an address to `shown`, as --serve takes it. */
+static void show_address(struct listen *l, const struct sockaddr_storage *a)
 {
 	const struct sockaddr_in *v4 = (const void *)a;
 	const struct sockaddr_in6 *v6 = (const void *)a;
@@ -183,17 +183,18 @@ static int open_tcp(struct listen *l, const struct addrinfo *a,
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 		bind(fd, a->ai_addr, a->ai_addrlen) < 0 ||
 		listen(fd, BACKLOG) < 0)
-		return refused(where,
+		return fail_to_listen(where,
 			"another program listens there (ss -ltnp names it); "
 			"port 0 is any that is free",
 			e);
 	return 0;
 }
 
-/* ---- what a service manager passes ---- */
+/* ---- sockets that a service manager passes ---- */
 
-/* Take the number out of the environment, which nobody else needs; -1. */
-static long take_number(const char *name)
+/* Read a number from the environment, and remove the variable: nothing else
+ * needs it. -1: no number. */
+static long take_env_number(const char *name)
 {
 	const char *s = getenv(name);
 	char *end;
@@ -205,7 +206,7 @@ static long take_number(const char *name)
 	return n;
 }
 
-static int option(int fd, int what)
+static int get_option(int fd, int what)
 {
 	int v = -1;
 	socklen_t n = sizeof(v);
@@ -215,16 +216,19 @@ static int option(int fd, int what)
 
 static bool is_listening(int fd, int type)
 {
-	int family = option(fd, SO_DOMAIN);
+	int family = get_option(fd, SO_DOMAIN);
 
-	return option(fd, SO_ACCEPTCONN) == 1 && option(fd, SO_TYPE) == type &&
+	return get_option(fd, SO_ACCEPTCONN) == 1 &&
+	       get_option(fd, SO_TYPE) == type &&
 	       (family == AF_UNIX || family == AF_INET || family == AF_INET6);
 }
 
-/* sd_listen_fds(3): descriptors from 3 on, if they are meant for us. */
+/* sd_listen_fds(3): the sockets are the descriptors from 3 on, if LISTEN_PID is
+ * ours. */
 static int take_passed(struct listen *l, int type, struct err *e)
 {
-	long pid = take_number("LISTEN_PID"), n = take_number("LISTEN_FDS");
+	long pid = take_env_number("LISTEN_PID"),
+	     n = take_env_number("LISTEN_FDS");
 
 	unsetenv("LISTEN_FDNAMES");
 	if (pid != getpid() || n <= 0)
@@ -248,7 +252,7 @@ static int take_passed(struct listen *l, int type, struct err *e)
 	return 0;
 }
 
-/* ---- */
+/* ---- open, close ---- */
 
 static int open_where(struct listen *l, const char *where, struct err *e)
 {
@@ -260,19 +264,19 @@ static int open_where(struct listen *l, const char *where, struct err *e)
 	int r;
 
 	if (!strncmp(where, "unix:", 5))
-		/* For us and our group. */
+		/* Our user and our group may connect. */
 		return open_unix(l, where, SOCK_STREAM, 0117, e);
-	if (split(where, host, sizeof(host), &port) < 0 ||
+	if (split_address(where, host, sizeof(host), &port) < 0 ||
 		getaddrinfo(host, port, &hints, &a) != 0)
-		return malformed(where, e);
+		return refuse_address(where, e);
 	r = open_tcp(l, a, where, e);
 	freeaddrinfo(a);
 	return r;
 }
 
-/* A client that vanishes without a word is found out by its silence; what is
- * accepted inherits the option. */
-static int finish(struct listen *l, struct err *e)
+/* Complete `l`. Accepted sockets inherit SO_KEEPALIVE, which ends connections
+ * to clients that have vanished. */
+static int finish_listen(struct listen *l, struct err *e)
 {
 	int on = 1;
 
@@ -286,12 +290,13 @@ static int finish(struct listen *l, struct err *e)
 				sizeof(on)) < 0)
 			return err_errno(e, "listen");
 		l->local &= is_local(&a);
-		show(l, &a);
+		show_address(l, &a);
 	}
 	return 0;
 }
 
-static int twice(const char *option_name, const char *where, struct err *e)
+static int refuse_both(
+	const char *option_name, const char *where, struct err *e)
 {
 	err_set(e, "%s %.100s: a service manager passed sockets", option_name,
 		where);
@@ -307,12 +312,13 @@ int listen_open_packets(struct listen *l, const char *path,
 	if (take_passed(l, SOCK_SEQPACKET, e) < 0)
 		return -1;
 	if (l->n > 0 && path)
-		return twice("--maker", path, e);
+		return refuse_both("--maker", path, e);
 	if (l->n > 0)
-		return finish(l, e) < 0 ? -1 : 1;
+		return finish_listen(l, e) < 0 ? -1 : 1;
 	snprintf(where, sizeof(where), "unix:%s", path ? path : otherwise);
-	return open_unix(l, where, SOCK_SEQPACKET, 0111, e) < 0 ? -1
-								: finish(l, e);
+	return open_unix(l, where, SOCK_SEQPACKET, 0111, e) < 0
+		       ? -1
+		       : finish_listen(l, e);
 }
 
 int listen_open(struct listen *l, const char *where, struct err *e)
@@ -321,14 +327,14 @@ int listen_open(struct listen *l, const char *where, struct err *e)
 	if (take_passed(l, SOCK_STREAM, e) < 0)
 		return -1;
 	if (l->n > 0 && where)
-		return twice("--serve", where, e);
+		return refuse_both("--serve", where, e);
 	if (l->n == 0 && open_where(l, where ? where : LISTEN_DEFAULT, e) < 0)
 		return -1;
-	return finish(l, e);
+	return finish_listen(l, e);
 }
 
-/* A name that somebody else's DNS answers for can be of any host, and of this
- * one a moment later. */
+/* Any other name is refused: its owner can have it stand for another host now,
+ * and for this host a moment later. */
 bool listen_is_local_name(const char *host)
 {
 	bool v6 = *host == '[';

@@ -3,7 +3,7 @@
  * metrics.c - figures for Prometheus
  *
  * Runs in:   front end, confined
- * Leaves:    its text format, version 0.0.4
+ * Leaves:    text in the format of Prometheus, version 0.0.4
  */
 #include "repl/serve/parts.h"
 
@@ -50,17 +50,17 @@ void metrics_cell(struct metrics *m, enum jail_limit limit)
 	m->limits[limit]++;
 }
 
-static void head(
+static void print_head(
 	struct strbuf *b, const char *name, const char *type, const char *help)
 {
 	strbuf_printf(b, "# HELP cellblock_%s %s\n# TYPE cellblock_%s %s\n",
 		name, help, name, type);
 }
 
-static void one(struct strbuf *b, const char *name, const char *type,
+static void print_one(struct strbuf *b, const char *name, const char *type,
 	const char *help, unsigned long long n)
 {
-	head(b, name, type, help);
+	print_head(b, name, type, help);
 	strbuf_printf(b, "cellblock_%s %llu\n", name, n);
 }
 
@@ -69,7 +69,7 @@ static void print_time(struct strbuf *b, const struct metrics *m)
 	static const char name[] = "request_seconds";
 	unsigned long long n = 0;
 
-	head(b, name, "histogram",
+	print_head(b, name, "histogram",
 		"Time from a whole request to its answer, of those that ran.");
 	for (int i = 0; i < METRICS_BOUNDS; i++) {
 		n += m->took[i];
@@ -88,12 +88,12 @@ void metrics_print(struct strbuf *b, const struct metrics *m,
 {
 	const struct pool_count *c = now->jails;
 
-	head(b, "answers_total", "counter", "Answers, by status.");
+	print_head(b, "answers_total", "counter", "Answers, by status.");
 	for (int i = 1; i < 6; i++)
 		strbuf_printf(b,
 			"cellblock_answers_total{status=\"%dxx\"} %llu\n", i,
 			(unsigned long long)m->statuses[i]);
-	head(b, "limits_total", "counter",
+	print_head(b, "limits_total", "counter",
 		"Programs and cells that a limit ended.");
 	for (int i = 0; i <= LIMIT_OUTPUT; i++)
 		if (verdict_limit_key((enum jail_limit)i))
@@ -101,21 +101,22 @@ void metrics_print(struct strbuf *b, const struct metrics *m,
 				"cellblock_limits_total{limit=\"%s\"} %llu\n",
 				verdict_limit_key((enum jail_limit)i),
 				(unsigned long long)m->limits[i]);
-	one(b, "jails_failed_total", "counter",
+	print_one(b, "jails_failed_total", "counter",
 		"Requests whose jail could not be built.", m->failed);
-	one(b, "clients_gone_total", "counter",
+	print_one(b, "clients_gone_total", "counter",
 		"Requests whose client went away.", m->gone);
-	one(b, "clients", "gauge", "Clients that are connected.", now->clients);
-	one(b, "running", "gauge", "Requests that run.", now->running);
-	one(b, "waiting", "gauge", "Requests that wait.", now->waiting);
-	one(b, "sessions", "gauge", "Sessions.", now->sessions);
-	one(b, "sessions_busy", "gauge", "Sessions that serve a request.",
+	print_one(b, "clients", "gauge", "Clients that are connected.",
+		now->clients);
+	print_one(b, "running", "gauge", "Requests that run.", now->running);
+	print_one(b, "waiting", "gauge", "Requests that wait.", now->waiting);
+	print_one(b, "sessions", "gauge", "Sessions.", now->sessions);
+	print_one(b, "sessions_busy", "gauge", "Sessions that serve a request.",
 		now->busy);
-	one(b, "sessions_total", "counter", "Sessions that were begun.",
+	print_one(b, "sessions_total", "counter", "Sessions that were begun.",
 		m->sessions);
-	one(b, "cells_total", "counter", "Cells of sessions that ended.",
+	print_one(b, "cells_total", "counter", "Cells of sessions that ended.",
 		m->cells);
-	head(b, "jails", "gauge", "Jails.");
+	print_head(b, "jails", "gauge", "Jails.");
 	strbuf_printf(b,
 		"cellblock_jails{state=\"spare\"} %d\n"
 		"cellblock_jails{state=\"building\"} %d\n"

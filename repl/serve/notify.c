@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * notify.c - telling a service manager how far we are
+ * notify.c - tell a service manager that we are ready, or are stopping
  *
  * Runs in:   front end; notify_open() before it is confined
  * Trusts:    the environment
- * Leaves:    a socket that is connected; nobody waits for an answer
+ * Leaves:    a connected socket; we wait for no answer
  *
  * The protocol of sd_notify(3): one datagram for each piece of news.
  */
@@ -34,8 +34,8 @@ int notify_open(int *fd, struct err *e)
 			"bytes, not '%.120s'",
 			sizeof(a.sun_path) - 1, path);
 	memcpy(a.sun_path, path, n);
-	/* A name without a path begins with a zero, and has no other at its
-	 * end. */
+	/* An abstract name begins with a zero byte, and needs none at its end.
+	 */
 	if (*path == '@')
 		a.sun_path[0] = '\0';
 	sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -2,17 +2,17 @@
 /*
  * parts.h - what the files of --serve share
  *
- *	connections.c	clients: their sockets, their places and their time
+ *	connections.c	clients: their sockets, their slots and their timeouts
  *	store.c		files that clients keep with us for a while
  *	execute.c	the body of POST /v1/execute
- *	form.c		the file in a form (multipart/form-data), as it comes
+ *	form.c		the file in a form (multipart/form-data), as it arrives
  *	framing.c	where a request begins and ends, beyond doubt
- *	http.c		requests over HTTP, and what is answered
+ *	http.c		requests over HTTP, and their answers
  *	metrics.c	figures for Prometheus
  *	jobs.c		requests that wait for a jail, or run in one
- *	route.c		what is answered to whom, under which path
+ *	route.c		the handler of each path, and who may ask it
  *	sessions.c	sessions that outlive a request
- *	subids.c	which ids belong to one user together: subuid(5)
+ *	subids.c	the ranges of subordinate ids: subuid(5)
  */
 #ifndef REPL_SERVE_PARTS_H
 #define REPL_SERVE_PARTS_H
@@ -48,45 +48,46 @@ struct strbuf;
 
 /* ---- connections.c ---- */
 
-/* Where a client comes from. */
+/* The address or the user of a client. */
 struct connections_peer {
 	int family;
 	uint64_t key;
 };
 
-/* Result of asking for more of an answer. */
+/* Result of more(). */
 enum connections_more {
-	CONNECTIONS_BROKEN, /* it cannot be told to its end */
+	CONNECTIONS_BROKEN, /* the answer cannot be completed */
 	CONNECTIONS_MORE,
-	CONNECTIONS_OVER, /* nothing */
-	CONNECTIONS_LAST, /* nothing, and the connection ends */
+	CONNECTIONS_OVER, /* the answer is complete */
+	CONNECTIONS_LAST, /* complete, and the connection ends */
 };
 
 struct connections_calls {
-	/* The head of a request is whole; then come bytes of its body, and its
-	 * end. Each may end it with connections_answer(). */
+	/* connections.c calls these for a whole head, for bytes of the body,
+	 * and at the end of a request. Each may call connections_answer(). */
 	void (*head)(void *arg, struct connections_client *c);
 	void (*data)(void *arg, struct connections_client *c, const char *p,
 		size_t n);
 	void (*whole)(void *arg, struct connections_client *c);
-	/* Append more of the answer; CONNECTIONS_MORE with nothing rests until
-	 * connections_go_on(). */
+	/* Append more of the answer. After CONNECTIONS_MORE without bytes
+	 * connections.c waits for connections_go_on(). */
 	enum connections_more (*more)(
 		void *arg, struct connections_client *c, struct strbuf *out);
 	/* The client has its answer, or is gone. */
 	void (*over)(void *arg, struct connections_client *c);
-	/* Write a whole answer that says no to what came of a head. */
+	/* Write a whole refusal of a request. `asked` may be incomplete. */
 	void (*refuse)(void *arg, const struct framing *asked, int status,
 		const char *words, struct strbuf *answer);
 	void *arg;
 };
 
-/* Clients come to these sockets, which listen (borrowed). */
+/* Accept up to `clients` clients at these listening sockets (borrowed). 0, or
+ * -1 with e. */
 int connections_open(struct connections **out, const int *fds, int nfds,
 	int clients, const struct connections_calls *calls, struct err *e);
 void connections_close(struct connections *g);
 
-/* A client that is connected (fd is taken). 0, or -1. */
+/* Add a connected client (fd is taken). 0, or -1. */
 int connections_add(struct connections *g, int fd);
 
 /* Accept no further clients. */
@@ -104,13 +105,13 @@ void connections_turn(struct connections *g);
 
 /* ---- one client ---- */
 
-/* True if two come from one address (of IPv6 its first 64 bits), or are of one
- * user at a socket in the file system (all subordinate ids of a user are one).
- */
+/* True if two clients have one address (of IPv6: the same first 64 bits), or
+ * one user id or range of subordinate ids at a socket in the file system. */
 bool connections_is_same(struct connections_peer a, struct connections_peer b);
 struct connections_peer connections_peer(const struct connections_client *c);
 
-/* Its request; connections.c takes the body out of it. */
+/* The client's request. connections.c empties its body as it passes bytes on.
+ */
 const struct framing *connections_head(const struct connections_client *c);
 
 /* The caller's own pointer for a request, from head() to over(). Without one,
@@ -118,7 +119,7 @@ const struct framing *connections_head(const struct connections_client *c);
 void connections_set_own(struct connections_client *c, void *own);
 void *connections_own(const struct connections_client *c);
 
-/* There is more of its answer, or the first of it: the call more() is asked. */
+/* The answer begins or has more bytes: connections.c calls more(). */
 void connections_go_on(struct connections_client *c);
 
 /* Milliseconds since the client last took bytes of its answer. From
@@ -129,8 +130,8 @@ int64_t connections_stalled_ms(const struct connections_client *c);
 /* Drop the client, also in the middle of its answer. over() is called. */
 void connections_leave(struct connections_client *c);
 
-/* This answer (taken) takes the place of any other, at once, and is the last.
- * over() is not called. */
+/* Send this answer (taken) in place of the rest of any other, then close the
+ * connection. over() is not called. */
 void connections_answer(struct connections_client *c, struct strbuf *answer);
 
 /* ---- store.c ---- */
@@ -158,35 +159,36 @@ enum store_problem {
 			  * them, or the disk */
 };
 
-/* Open all that will be needed, as files without a name. 0, or -1 with e. */
+/* Open all files, without names. 0, or -1 with e. */
 int store_open(
 	struct store **out, const struct config_serve *rules, struct err *e);
 void store_close(struct store *s);
 
-/* Begin a client's file, which the caller holds until store_finish(); to let go
- * of it before is to forget it. NULL: there are too many. */
+/* Begin a client's file. The caller holds it until store_finish(), and discards
+ * it by store_release() before that. NULL: too many files. */
 struct store_file *store_begin(struct store *s, struct connections_peer owner);
 
 enum store_problem store_write(
 	struct store *s, struct store_file *f, const void *p, size_t n);
 
-/* Give it an id: it can be found from now on. -1: out of memory. */
+/* Give the file an id, so that store_find() finds it, and let go of it. -1: out
+ * of memory. */
 int store_finish(struct store *s, struct store_file *f, const char *name);
 
-/* Forget a file, once nobody holds it. */
+/* Take the file's id away. The file is emptied when its last holder lets go. */
 void store_drop(struct store *s, struct store_file *f);
 
-/* Hold a file, so that it stays as it is; and let go of it. */
+/* Hold a file, so that its content stays; let go of it. */
 void store_hold(struct store_file *f);
 void store_release(struct store *s, struct store_file *f);
 
-/* NULL: there is none with that id. */
+/* NULL: no file has that id. */
 struct store_file *store_find(struct store *s, const char *id);
 
-/* The next file that can be found, after `f` or from the first (NULL). */
+/* The next file with an id: after `f`, or the first (NULL). */
 struct store_file *store_next(struct store *s, struct store_file *f);
 
-/* Forget those that are too old. */
+/* Drop the files that are older than serve.keep. */
 void store_sweep(struct store *s);
 
 /* ---- execute.c ---- */
@@ -198,8 +200,8 @@ struct execute_files {
 	size_t n;
 };
 
-/* Parse and check. 0; or the status to answer with the object in *words. The
- * caller ends with request_fini() and execute_release() either way. */
+/* Parse and check a body. 0; or the status of the answer, and its body in
+ * *words. The caller calls request_fini() and execute_release() either way. */
 int execute_parse(struct request *q, struct execute_files *files,
 	const struct strbuf *body, const struct request_rules *rules,
 	struct strbuf *words);
@@ -209,7 +211,7 @@ void execute_release(struct execute_files *files);
 /* Append {"detail": words}. */
 void execute_add_detail(struct strbuf *b, const char *words, size_t n);
 
-/* The same for a field that is missing in the body. */
+/* Append the detail for a field that is missing in the body. */
 void execute_add_missing(struct strbuf *b, const char *field);
 
 /* ---- form.c ---- */
@@ -217,25 +219,25 @@ void execute_add_missing(struct strbuf *b, const char *field);
 struct form_calls {
 	/* The first file of the field `file` begins; its name is borrowed. */
 	void (*begin)(void *arg, const char *name);
-	/* Bytes of it. */
+	/* Bytes of that file. */
 	void (*content)(void *arg, const char *p, size_t n);
 	void *arg;
 };
 
-/* NULL: the Content-Type (which may be NULL) is not that of a form, or there is
- * no memory. */
+/* NULL: the Content-Type (which may be NULL) is not that of a form, or out of
+ * memory. */
 struct form *form_open(const char *type, const struct form_calls *calls);
 void form_close(struct form *f);
 
-/* Read on. */
+/* Parse the next bytes. */
 void form_take(struct form *f, const char *p, size_t n);
 
-/* True if what was read is a whole form. */
+/* True if the form is complete. */
 bool form_is_whole(const struct form *f);
 
 /* ---- framing.c ---- */
 
-/* The fields that somebody asks for; framing.c has their names. */
+/* The header fields that we keep; framing.c has their names. */
 enum framing_field {
 	FRAMING_CONTENT_LENGTH,
 	FRAMING_TRANSFER_ENCODING,
@@ -257,33 +259,33 @@ enum framing_state {
 	FRAMING_IN_CHUNK,
 	FRAMING_IN_CHUNK_END,
 	FRAMING_IN_TRAILER,
-	FRAMING_OVER,  /* what follows is another request's */
+	FRAMING_OVER,  /* later bytes are of the next request */
 	FRAMING_WRONG, /* `status` and `words` say why */
 };
 
 #define FRAMING_CHUNKS UINT64_MAX
 
-/* Zero at first; only framing.c writes it, but for what is taken from `body`.
- */
+/* Zero at first. Only framing.c writes it, except that connections.c empties
+ * `body`. */
 struct framing {
 	enum framing_state state;
 	char *method;
 	char *path; /* NULL before the first line is whole; unescaped, and
 		     * without a query */
-	char *host; /* what stands before the path; NULL: nothing */
+	char *host; /* in front of the path; NULL: none */
 	char *values[FRAMING_FIELDS];
 	bool old;	    /* HTTP/1.0 */
-	uint64_t length;    /* of the body; FRAMING_CHUNKS: nobody knows */
-	uint64_t left;	    /* of it, or of a chunk */
-	struct strbuf body; /* what came of it, and was not taken yet */
+	uint64_t length;    /* of the body; FRAMING_CHUNKS: unknown */
+	uint64_t left;	    /* of the body or the chunk, to come */
+	struct strbuf body; /* bytes that connections.c has not passed on */
 	int status;
 	const char *words;
-	/* while it is read */
+	/* state of the parser */
 	struct strbuf line;
 	size_t bytes, lines;
 };
 
-/* Read on. Returns how many of the bytes belong to this request. */
+/* Parse the next bytes. Returns how many of them belong to this request. */
 size_t framing_take(struct framing *h, const char *p, size_t n);
 
 /* True if the head is whole. */
@@ -298,25 +300,26 @@ void framing_reset(struct framing *h);
 /* ---- http.c ---- */
 
 /*
- * An exchange is one request and its answer. The caller is told of its head, of
- * its end, and when it is over; it answers at any of the first two or later,
- * once, as a whole or bit by bit.
+ * An exchange is one request and its answer. http.c calls head(), whole() and
+ * over(). The caller answers once, in head(), in whole() or later, as a whole
+ * or as a stream.
  */
 
 struct http_calls {
 	/* A head has come. The handler calls http_take_body() or
 	 * http_take_file(), or neither: then the body is dropped. */
 	void (*head)(void *arg, struct exchange *x);
-	/* All of it has come, and head() did not answer. */
+	/* The whole request has come, or its file does not fit; head() did not
+	 * answer. */
 	void (*whole)(void *arg, struct exchange *x);
-	/* The client takes more of an answer that comes bit by bit: write at
-	 * most `max` bytes and return how many. 0: none yet, http_go_on() will
-	 * say when. -1: that was all. */
+	/* Write the next bytes of a stream, at most `max`, and return how many.
+	 * 0: none yet, the caller will call http_go_on(). -1: the stream ends.
+	 */
 	ssize_t (*more)(void *arg, struct exchange *x, char *p, size_t max);
 	/* The client is gone, or has its answer. */
 	void (*over)(void *arg, struct exchange *x);
-	/* Append the body of an answer that says no, as clients of that path
-	 * expect it ("": nobody knows which). */
+	/* Append the body of a refusal in the form that clients of `path`
+	 * expect ("": the path is unknown). */
 	void (*words)(void *arg, const char *path, int status,
 		const char *words, struct strbuf *b);
 	/* We have answered malformed input with this status. */
@@ -326,12 +329,13 @@ struct http_calls {
 
 /* Borrowed. */
 struct http_rules {
-	const int *fds; /* listen; none: http_add_client() brings the clients */
+	const int *fds; /* listening; if none, http_add_client() adds the
+			 * clients */
 	int nfds;
 	int clients;
 	size_t body;	/* longest */
-	uint64_t form;	/* longest, with all that is around a file */
-	size_t answers; /* together, of those that wait to be read */
+	uint64_t form;	/* longest, with everything around its file */
+	size_t answers; /* bytes of all unread answers together */
 	struct store *store;
 	const struct http_calls *calls;
 };
@@ -340,7 +344,7 @@ struct http_rules {
 int http_open(struct http **out, const struct http_rules *rules, struct err *e);
 void http_close(struct http *h);
 
-/* Serve a client that is connected (fd is taken). 0, or -1. */
+/* Add a connected client (fd is taken). 0, or -1. */
 int http_add_client(struct http *h, int fd);
 
 /* Accept no further clients, and end each connection behind its answer. */
@@ -372,15 +376,16 @@ bool http_has_body(const struct exchange *x);
 void http_take_body(struct exchange *x);
 void http_take_file(struct exchange *x);
 
-/* In whole(). */
+/* The body that http_take_body() kept. For whole(). */
 const struct strbuf *http_body(const struct exchange *x);
 
-/* The file that a form brought: *file is NULL when there was none. The exchange
- * lets go of it; the name is borrowed. */
+/* The file of the form (*file; NULL: none). On STORE_FINE the caller holds it
+ * from now on; the name is borrowed. */
 enum store_problem http_file(
 	struct exchange *x, struct store_file **file, const char **name);
 
-/* Whole requests of the same client that are not over, this one among them. */
+/* How many whole requests of the same client are not over, this one included.
+ */
 size_t http_of_client(const struct exchange *x);
 struct connections_peer http_peer(const struct exchange *x);
 
@@ -388,19 +393,19 @@ struct connections_peer http_peer(const struct exchange *x);
 void http_set_own(struct exchange *x, void *own);
 void *http_own(const struct exchange *x);
 
-/* Answer: with a body of that type (taken), or with a file (held meanwhile). A
- * header is added before; its name is borrowed. */
+/* Answer with a body of that type (taken), or with a file (held meanwhile).
+ * Headers are added before the answer; their names are borrowed. */
 void http_add_header(struct exchange *x, const char *name, const char *value);
 void http_answer(
 	struct exchange *x, int status, const char *type, struct strbuf *body);
 void http_answer_file(struct exchange *x, struct store_file *f);
 
-/* Answer bit by bit, with `size` bytes or (-1) as many as come; there is more
- * of it now. */
+/* Answer with a stream of `size` bytes, or of unknown length (-1). http_go_on()
+ * says that more() has bytes now. */
 void http_answer_stream(struct exchange *x, const char *type, int64_t size);
 void http_go_on(struct exchange *x);
 
-/* The status that was answered, or 0; and the words for one. */
+/* The status of the answer, or 0 before; the reason phrase of a status. */
 int http_status(const struct exchange *x);
 const char *http_reason(int status);
 
@@ -449,25 +454,26 @@ struct jobs_rules {
 int jobs_open(struct jobs **out, const struct jobs_rules *rules);
 void jobs_close(struct jobs *s);
 
-/* Where limits that strike are recorded (borrowed). */
+/* Record limits that strike in this log (borrowed). */
 void jobs_set_log(struct jobs *s, const struct log *log);
 
-/* True if one more may wait. */
+/* True if one more request may wait. */
 bool jobs_have_room(const struct jobs *s);
 
-/* Run this request (taken, as are the files; of /v1/execute if `stores`) and
- * answer the exchange. -1: out of memory, and nothing was taken. */
+/* Queue a request (taken, like its files; `stores`: of /v1/execute). jobs.c
+ * answers the exchange when the request has run. -1: out of memory, nothing was
+ * taken. */
 int jobs_add(struct jobs *s, struct exchange *x, struct request *q,
 	struct execute_files *files, bool stores);
 
-/* The client is gone: drop its job. */
+/* Drop the job of a client that is gone. */
 void jobs_cancel(struct jobs *s, struct exchange *x);
 
 size_t jobs_running(const struct jobs *s);
 size_t jobs_waiting(const struct jobs *s);
 
-/* Fill in at most `max` descriptors to poll: their number; *timeout_ms becomes
- * earlier. Then hand the same to jobs_turn(). */
+/* Fill in at most `max` entries to poll, and return how many; lower *timeout_ms
+ * if a job is due before. jobs_turn() wants the same entries after poll(2). */
 size_t jobs_polls(
 	const struct jobs *s, struct pollfd *p, size_t max, int *timeout_ms);
 void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n);
@@ -486,10 +492,10 @@ struct route {
 	const struct pool *pool;
 	struct metrics *metrics;
 	const struct request_rules *rules;
-	const char *token; /* NULL: anybody */
-	bool local;	   /* anybody, but only of this host */
-	int64_t upload;	   /* largest, for the words */
-	size_t per_client; /* requests at a time */
+	const char *token; /* NULL: none is needed */
+	bool local;	   /* no token, and no other host can connect */
+	int64_t upload;	   /* largest file, for messages */
+	size_t per_client; /* most requests at a time */
 	bool draining;
 };
 
@@ -516,24 +522,25 @@ int sessions_open(struct sessions **out, const struct sessions_rules *rules,
 	struct err *e);
 void sessions_close(struct sessions *s);
 
-/* Where limits that strike are recorded (borrowed). */
+/* Record limits that strike in this log (borrowed). */
 void sessions_set_log(struct sessions *s, const struct log *log);
 
-/* True if there may be one more; and how many the client has begun. */
+/* True if one more session may begin; how many the client has begun that are
+ * not over. */
 bool sessions_have_room(const struct sessions *s);
 size_t sessions_of_client(const struct sessions *s, const struct exchange *x);
 
-/* Begin one, and answer the exchange with its id. -1: out of memory. */
+/* Begin a session, and answer the exchange with its id. -1: out of memory. */
 int sessions_begin(struct sessions *s, struct exchange *x);
 
 /* The session that this path names behind /v1/sessions/; NULL: unknown id. */
 struct http_session *sessions_find(const struct sessions *s, const char *path);
 
-/* Why it is over, or NULL; whether it serves a request. */
+/* Why the session is over, or NULL; true if it serves a request. */
 const char *sessions_why_over(const struct http_session *se);
 bool sessions_is_busy(const struct http_session *se);
 
-/* Append its state as JSON. */
+/* Append the session's state as JSON. */
 void sessions_add_state(struct strbuf *b, const struct http_session *se);
 
 /* Serve this request (taken) in a session that is neither over nor busy, and
@@ -541,23 +548,24 @@ void sessions_add_state(struct strbuf *b, const struct http_session *se);
 void sessions_serve(struct sessions *s, struct http_session *se,
 	struct exchange *x, struct request *q);
 
-/* Interrupt the request that it serves, which is answered so. */
+/* Interrupt the request that the session serves. The answer to that request
+ * says so. */
 void sessions_interrupt(struct http_session *se);
 
-/* End a session, and remove it from those that clients can find. */
+/* End a session. Clients cannot find it from now on. */
 void sessions_end(struct sessions *s, struct http_session *se);
 
-/* For struct http_calls: more of a streamed answer; an exchange is over, of
- * which true says that it was ours. */
+/* For struct http_calls: write more of a stream; forget an exchange that is
+ * over (true: a session served it). */
 ssize_t sessions_more(struct exchange *x, char *p, size_t max);
 bool sessions_cancel(struct sessions *s, struct exchange *x);
 
-/* How many there are, and how many of them serve a request. */
+/* How many sessions are not over; how many serve a request. */
 size_t sessions_count(const struct sessions *s);
 size_t sessions_busy(const struct sessions *s);
 
-/* Fill in at most `max` descriptors to poll (their number), and the longest
- * wait. Then hand the same to sessions_turn(). */
+/* As jobs_polls() and jobs_turn(). sessions_most_polls() is a `max` that is
+ * enough for all sessions. */
 size_t sessions_most_polls(const struct sessions *s);
 size_t sessions_polls(const struct sessions *s, struct pollfd *p, size_t max,
 	int *timeout_ms);
@@ -577,13 +585,13 @@ struct subids {
 	size_t n;
 };
 
-/* Read such a file. Where there is none, or for want of memory, no ids belong
- * together. */
+/* Read the ranges in a file such as SUBIDS_PATH. Without it, or without memory,
+ * every other id is a user of its own. */
 void subids_load(struct subids *s, const char *path);
 void subids_free(struct subids *s);
 
-/* A number for whoever has this id: the id; or one that no id has, and which is
- * the same for all ids of a user's range. */
+/* The key of the user with this id. All ids of a range have one key, which is
+ * no id; any other id is its own key. */
 uint64_t subids_key(const struct subids *s, uid_t uid);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * route.c - what is answered to whom, under which path
+ * route.c - the handler of each path, and who may ask it
  *
  * Runs in:   front end, confined
  * Trusts:    nobody
  * Leaves:    an answer, or a job that will answer
  *
- * /eval is answered as snekbox does (falcon), what is below /v1 as Onyx's code
- * interpreter does (FastAPI): so the two differ in how they say no.
+ * /eval answers as snekbox does (falcon), paths below /v1 answer as Onyx's code
+ * interpreter does (FastAPI): their refusals have different fields.
  */
 #include "repl/serve/parts.h"
 
@@ -24,12 +24,12 @@
 #define FILES "/v1/files/"
 #define SESSIONS "/v1/sessions/"
 
-static void answer(struct exchange *x, int status, struct strbuf *b)
+static void answer_json(struct exchange *x, int status, struct strbuf *b)
 {
 	http_answer(x, status, JSON, b);
 }
 
-/* ---- no ---- */
+/* ---- refusals ---- */
 
 static bool is_v1(const char *path)
 {
@@ -62,18 +62,18 @@ void route_refused(void *arg, int status)
 }
 
 /* `words` may be NULL. */
-static void refuse(struct exchange *x, int status, const char *words)
+static void refuse_request(struct exchange *x, int status, const char *words)
 {
 	struct strbuf b = {0};
 
 	route_words(NULL, http_path(x), status, words, &b);
-	answer(x, status, &b);
+	answer_json(x, status, &b);
 }
 
 static void refuse_later(struct exchange *x, int status, const char *words)
 {
 	http_add_header(x, "Retry-After", "1");
-	refuse(x, status, words);
+	refuse_request(x, status, words);
 }
 
 static void refuse_busy(struct exchange *x, const char *words)
@@ -81,7 +81,7 @@ static void refuse_busy(struct exchange *x, const char *words)
 	refuse_later(x, 503, words);
 }
 
-/* ---- yes ---- */
+/* ---- answers ---- */
 
 static void add_file(struct strbuf *b, const struct store_file *f, bool full)
 {
@@ -105,7 +105,7 @@ static void get_health(struct route *r, struct exchange *x)
 		return;
 	}
 	strbuf_puts(&b, "{\"status\": \"ok\"}");
-	answer(x, 200, &b);
+	answer_json(x, 200, &b);
 }
 
 static void get_metrics(struct route *r, struct exchange *x)
@@ -130,10 +130,10 @@ static void get_openapi(struct route *r, struct exchange *x)
 
 	(void)r;
 	strbuf_add(&b, openapi_json, openapi_json_len);
-	answer(x, 200, &b);
+	answer_json(x, 200, &b);
 }
 
-static void submit(struct route *r, struct exchange *x, struct request *q,
+static void submit_job(struct route *r, struct exchange *x, struct request *q,
 	struct execute_files *files, bool stores)
 {
 	if (r->draining)
@@ -146,7 +146,7 @@ static void submit(struct route *r, struct exchange *x, struct request *q,
 	execute_release(files);
 }
 
-static const char deep[] =
+static const char too_deep[] =
 	"it is nested more than 200 deep, or has too many values or keys";
 
 static void post_eval(struct route *r, struct exchange *x)
@@ -164,7 +164,7 @@ static void post_eval(struct route *r, struct exchange *x)
 		answer_add_refusal(&b, "Empty JSON", empty, strlen(empty));
 	else if (request_is_deep(body->s, body->n))
 		answer_add_refusal(
-			&b, "Request is too large", deep, strlen(deep));
+			&b, "Request is too large", too_deep, strlen(too_deep));
 	else if (request_parse(&q, body->s, body->n, r->rules, &why) < 0)
 		answer_add_refusal(&b, why.title,
 			why.description.s ? why.description.s : "",
@@ -174,11 +174,11 @@ static void post_eval(struct route *r, struct exchange *x)
 			session, strlen(session));
 	strbuf_free(&why.description);
 	if (b.n == 0) {
-		submit(r, x, &q, &none, false);
+		submit_job(r, x, &q, &none, false);
 		return;
 	}
 	request_fini(&q);
-	answer(x, 400, &b);
+	answer_json(x, 400, &b);
 }
 
 static void post_execute(struct route *r, struct exchange *x)
@@ -190,17 +190,17 @@ static void post_execute(struct route *r, struct exchange *x)
 	int status;
 
 	if (body->n && request_is_deep(body->s, body->n)) {
-		refuse(x, 422, deep);
+		refuse_request(x, 422, too_deep);
 		return;
 	}
 	status = execute_parse(&q, &files, body, r->rules, &b);
 	if (status == 0) {
-		submit(r, x, &q, &files, true);
+		submit_job(r, x, &q, &files, true);
 		return;
 	}
 	request_fini(&q);
 	execute_release(&files);
-	answer(x, status, &b);
+	answer_json(x, status, &b);
 }
 
 static void post_file(struct route *r, struct exchange *x)
@@ -215,23 +215,23 @@ static void post_file(struct route *r, struct exchange *x)
 		snprintf(words, sizeof(words),
 			"File size exceeds maximum of %lld MB",
 			(long long)(r->upload >> 20));
-		refuse(x, 413, words);
+		refuse_request(x, 413, words);
 		return;
 	case STORE_FULL:
-		refuse(x, 507, "There is no room for more files");
+		refuse_request(x, 507, "There is no room for more files");
 		return;
 	case STORE_FINE:
 		break;
 	}
 	if (!f) {
 		execute_add_missing(&b, "file");
-		answer(x, 422, &b);
+		answer_json(x, 422, &b);
 	} else if (store_finish(r->store, f, name) < 0) {
 		store_release(r->store, f);
-		refuse(x, 507, "There is no room for more files");
+		refuse_request(x, 507, "There is no room for more files");
 	} else {
 		add_file(&b, f, false);
-		answer(x, 201, &b);
+		answer_json(x, 201, &b);
 	}
 }
 
@@ -246,11 +246,11 @@ static void get_files(struct route *r, struct exchange *x)
 		add_file(&b, f, true);
 	}
 	strbuf_puts(&b, "]}");
-	answer(x, 200, &b);
+	answer_json(x, 200, &b);
 }
 
-/* The file that the path names; or NULL, and that was answered. */
-static struct store_file *find(struct route *r, struct exchange *x)
+/* The file that the path names; or NULL, after a refusal. */
+static struct store_file *find_file(struct route *r, struct exchange *x)
 {
 	const char *id = http_path(x) + strlen(FILES);
 	struct store_file *f = store_find(r->store, id);
@@ -259,11 +259,12 @@ static struct store_file *find(struct route *r, struct exchange *x)
 	if (f)
 		return f;
 	snprintf(words, sizeof(words), "File with ID '%.100s' not found", id);
-	refuse(x, 404, words);
+	refuse_request(x, 404, words);
 	return NULL;
 }
 
-/* A name that can stand between quotes in a header. */
+/* Add a Content-Disposition with this name; '_' replaces characters that must
+ * not stand between quotes. */
 static void add_disposition(struct exchange *x, const char *name)
 {
 	char value[200];
@@ -281,19 +282,19 @@ static void add_disposition(struct exchange *x, const char *name)
 
 static void get_file(struct route *r, struct exchange *x)
 {
-	struct store_file *f = find(r, x);
+	struct store_file *f = find_file(r, x);
 
 	if (!f)
 		return;
 	add_disposition(x, f->name);
-	/* Content of a guest's, whatever a browser would take it for. */
+	/* A guest may have made the file: a browser must not guess its type. */
 	http_add_header(x, "X-Content-Type-Options", "nosniff");
 	http_answer_file(x, f);
 }
 
 static void delete_file(struct route *r, struct exchange *x)
 {
-	struct store_file *f = find(r, x);
+	struct store_file *f = find_file(r, x);
 	struct strbuf b = {0};
 
 	if (!f)
@@ -304,8 +305,8 @@ static void delete_file(struct route *r, struct exchange *x)
 
 /* ---- sessions ---- */
 
-/* The session that the path names, in which a request can be served; or NULL,
- * and that was answered. */
+/* The session that the path names, if it is not over; or NULL, after a refusal.
+ */
 static struct http_session *find_session(struct route *r, struct exchange *x)
 {
 	struct http_session *se =
@@ -314,13 +315,13 @@ static struct http_session *find_session(struct route *r, struct exchange *x)
 	char words[1200];
 
 	if (!se) {
-		refuse(x, 404, "Session not found");
+		refuse_request(x, 404, "Session not found");
 		return NULL;
 	}
 	if (!why)
 		return se;
 	snprintf(words, sizeof(words), "The session is over: %s", why);
-	refuse(x, 410, words);
+	refuse_request(x, 410, words);
 	return NULL;
 }
 
@@ -331,7 +332,7 @@ static struct http_session *find_idle(struct route *r, struct exchange *x)
 	if (!se)
 		return NULL;
 	if (sessions_is_busy(se))
-		refuse(x, 409, "The session serves another request");
+		refuse_request(x, 409, "The session serves another request");
 	else if (r->draining)
 		refuse_busy(x, "the server is ending");
 	else
@@ -339,7 +340,7 @@ static struct http_session *find_idle(struct route *r, struct exchange *x)
 	return NULL;
 }
 
-/* Serve a request that is a form of its own, and nothing else. */
+/* Serve a request that has a form and no fields. */
 static void serve_form(
 	struct route *r, struct exchange *x, enum request_form form)
 {
@@ -350,7 +351,7 @@ static void serve_form(
 		sessions_serve(r->sessions, se, x, &q);
 }
 
-/* The same for one that is in the body. */
+/* Serve a request of this form that is in the body. */
 static void serve_body(
 	struct route *r, struct exchange *x, enum request_form form)
 {
@@ -365,12 +366,13 @@ static void serve_body(
 	if (!se)
 		return;
 	if (body->n && request_is_deep(body->s, body->n))
-		refuse(x, 422, deep);
+		refuse_request(x, 422, too_deep);
 	else if (request_parse(
 			 &q, body->n ? body->s : "", body->n, &rules, &why) < 0)
-		refuse(x, 422, why.description.s ? why.description.s : "");
+		refuse_request(
+			x, 422, why.description.s ? why.description.s : "");
 	else if (q.form != form)
-		refuse(x, 422,
+		refuse_request(x, 422,
 			form == REQUEST_CELL ? "'code' is a required property"
 					     : "'undo' is a required property");
 	q.streams = accept && strcasestr(accept, "text/event-stream");
@@ -380,7 +382,7 @@ static void serve_body(
 	strbuf_free(&why.description);
 }
 
-/* The same for one about the file that the path names. */
+/* Serve a request of this form about the file that the path names. */
 static void serve_path(
 	struct route *r, struct exchange *x, enum request_form form)
 {
@@ -394,7 +396,8 @@ static void serve_path(
 	if (!se)
 		return;
 	if (request_add_content(&q, path, body->s, body->n, r->rules, &why) < 0)
-		refuse(x, 422, why.description.s ? why.description.s : "");
+		refuse_request(
+			x, 422, why.description.s ? why.description.s : "");
 	else
 		sessions_serve(r->sessions, se, x, &q);
 	request_fini(&q);
@@ -406,7 +409,7 @@ static void post_session(struct route *r, struct exchange *x)
 	const struct strbuf *body = http_body(x);
 
 	if (body->n && strspn(body->s, " \t\r\n{}") != body->n)
-		refuse(x, 422, "expected nothing, or {}");
+		refuse_request(x, 422, "expected nothing, or {}");
 	else if (r->draining)
 		refuse_busy(x, "the server is ending");
 	else if (!sessions_have_room(r->sessions))
@@ -425,7 +428,7 @@ static void get_session(struct route *r, struct exchange *x)
 	if (!se)
 		return;
 	sessions_add_state(&b, se);
-	answer(x, 200, &b);
+	answer_json(x, 200, &b);
 }
 
 static void delete_session(struct route *r, struct exchange *x)
@@ -435,7 +438,7 @@ static void delete_session(struct route *r, struct exchange *x)
 	struct strbuf b = {0};
 
 	if (!se) {
-		refuse(x, 404, "Session not found");
+		refuse_request(x, 404, "Session not found");
 		return;
 	}
 	sessions_end(r->sessions, se);
@@ -491,16 +494,17 @@ static void delete_content(struct route *r, struct exchange *x)
 	serve_path(r, x, REQUEST_REMOVE);
 }
 
-/* ---- who is asked ---- */
+/* ---- paths ---- */
 
-/* The body that a path takes: BODY_JSON that type, BODY_BYTES any. */
+/* The body that a path takes. BODY_JSON: of that type; BODY_BYTES: of any type.
+ */
 enum body { BODY_NONE, BODY_JSON, BODY_BYTES, BODY_FORM };
 
 static const struct place {
-	const char *path; /* a star is one name, two are all that follows */
+	const char *path; /* * matches one name, ** all that follows */
 	const char *method;
 	enum body body;
-	bool open; /* without the token too */
+	bool open; /* needs no token */
 	void (*serve)(struct route *r, struct exchange *x);
 } places[] = {
 	{"/eval", "POST", BODY_JSON, false, post_eval},
@@ -527,7 +531,7 @@ static const struct place {
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
-static bool is_at(const char *pattern, const char *path)
+static bool path_matches(const char *pattern, const char *path)
 {
 	for (; *pattern && *pattern != '*'; pattern++)
 		if (*pattern != *path++)
@@ -537,11 +541,11 @@ static bool is_at(const char *pattern, const char *path)
 	if (!strcmp(pattern, "**"))
 		return *path;
 	return *path && *path != '/' &&
-	       is_at(pattern + 1, path + strcspn(path, "/"));
+	       path_matches(pattern + 1, path + strcspn(path, "/"));
 }
 
-/* The place that is asked for; *allowed: the methods of its path. */
-static const struct place *place_of(
+/* The entry for a request, or NULL; *allowed: the methods of its path. */
+static const struct place *find_place(
 	const struct exchange *x, char *allowed, size_t size)
 {
 	const struct place *found = NULL;
@@ -554,7 +558,7 @@ static const struct place *place_of(
 	for (size_t i = 0; i < PLACES; i++) {
 		size_t n = strlen(allowed);
 
-		if (!is_at(places[i].path, http_path(x)))
+		if (!path_matches(places[i].path, http_path(x)))
 			continue;
 		snprintf(allowed + n, size - n, "%s%s", n ? ", " : "",
 			places[i].method);
@@ -564,8 +568,8 @@ static const struct place *place_of(
 	return found;
 }
 
-/* In a time that does not depend on where the two differ. */
-static bool is_same(const char *a, const char *b)
+/* Compare in a time that does not depend on where the two differ. */
+static bool is_same_token(const char *a, const char *b)
 {
 	size_t n = strlen(a), m = strlen(b);
 	unsigned char differ = n != m;
@@ -575,12 +579,12 @@ static bool is_same(const char *a, const char *b)
 	return m && !differ;
 }
 
-static bool may(const struct route *r, const struct exchange *x)
+static bool is_authorized(const struct route *r, const struct exchange *x)
 {
 	const char *h = http_field(x, FRAMING_AUTHORIZATION);
 
-	return !r->token ||
-	       (h && !strncasecmp(h, "Bearer ", 7) && is_same(r->token, h + 7));
+	return !r->token || (h && !strncasecmp(h, "Bearer ", 7) &&
+				    is_same_token(r->token, h + 7));
 }
 
 static bool is_json(const char *type)
@@ -590,16 +594,17 @@ static bool is_json(const char *type)
 	return n == strlen(JSON) && !strncasecmp(type, JSON, n);
 }
 
-/* True if only programs of this host can ask, without a token. No browser asks
- * at a socket in the file system. */
+/* True if the server needs no token, and the client is a program of this host
+ * that connects over TCP. No browser uses a socket in the file system. */
 static bool is_local(const struct route *r, const struct exchange *x)
 {
 	return r->local && http_peer(x).family != AF_UNIX;
 }
 
-/* The part of an origin behind its scheme, or NULL. A page comes over TLS where
- * a proxy speaks it for us; on a server of this host alone, from another server
- * with the same name. Programs that are made of pages have schemes of their
+/* The host and port of an origin of http or (with `tls`) https; NULL: it has
+ * another scheme. With `tls` a proxy may speak TLS for us. A server for this
+ * host alone has no such proxy: an https page of the same name comes from
+ * another server there. Programs that are made of pages have schemes of their
  * own, and often the name localhost. */
 static const char *find_host(const char *origin, bool tls)
 {
@@ -608,9 +613,9 @@ static const char *find_host(const char *origin, bool tls)
 	return tls && !strncasecmp(origin, "https://", 8) ? origin + 8 : NULL;
 }
 
-/* True if a page in a browser sends it that does not come from here: any page
- * can have the browsers of its readers send a form, or a body without a type,
- * to a server that only they can reach. */
+/* True if a page of another origin sends the request. Any page can make the
+ * browsers of its readers send a form, or a body without a type, to a server
+ * that only they can reach. */
 static bool is_foreign(const struct route *r, const struct exchange *x)
 {
 	const char *origin = http_field(x, FRAMING_ORIGIN);
@@ -620,8 +625,9 @@ static bool is_foreign(const struct route *r, const struct exchange *x)
 	return origin && (!from || !host || strcasecmp(from, host) != 0);
 }
 
-/* True if it names a host that is not this one. A page whose name was made one
- * of this host's only now (DNS rebinding) is of the origin that it asks. */
+/* True if Host names another host. After DNS rebinding, when the name of a page
+ * has become a name of this host, the browser takes the page for one of ours:
+ * is_foreign() does not see it. */
 static bool is_misnamed(const struct route *r, const struct exchange *x)
 {
 	const char *host = http_field(x, FRAMING_HOST);
@@ -629,7 +635,7 @@ static bool is_misnamed(const struct route *r, const struct exchange *x)
 	return is_local(r, x) && host && !listen_is_local_name(host);
 }
 
-/* True if the body is what it should be; if not, that was answered. */
+/* True if the type of the body is right; if not, the request was refused. */
 static bool check_type(struct exchange *x)
 {
 	const char *type = http_field(x, FRAMING_CONTENT_TYPE);
@@ -638,11 +644,11 @@ static bool check_type(struct exchange *x)
 	if (type ? is_json(type) : !is_v1(http_path(x)) || !http_has_body(x))
 		return true;
 	if (is_v1(http_path(x))) {
-		refuse(x, 422, "expected application/json");
+		refuse_request(x, 422, "expected application/json");
 	} else {
 		snprintf(words, sizeof(words),
 			"%.100s is an unsupported media type.", type);
-		refuse(x, 415, words);
+		refuse_request(x, 415, words);
 	}
 	return false;
 }
@@ -660,26 +666,26 @@ static void refuse_method(struct exchange *x, const char *allowed)
 	snprintf(more, sizeof(more), "%s%s", allowed,
 		is_v1(http_path(x)) ? "" : ", OPTIONS");
 	http_add_header(x, "Allow", more);
-	refuse(x, 405, NULL);
+	refuse_request(x, 405, NULL);
 }
 
 void route_head(void *arg, struct exchange *x)
 {
 	struct route *r = arg;
 	char allowed[64];
-	const struct place *p = place_of(x, allowed, sizeof(allowed));
+	const struct place *p = find_place(x, allowed, sizeof(allowed));
 
 	if (!p && !*allowed) {
-		refuse(x, 404, NULL);
+		refuse_request(x, 404, NULL);
 	} else if (!p) {
 		refuse_method(x, allowed);
-	} else if (!p->open && !may(r, x)) {
+	} else if (!p->open && !is_authorized(r, x)) {
 		http_add_header(x, "WWW-Authenticate", "Bearer");
-		refuse(x, 401, NULL);
+		refuse_request(x, 401, NULL);
 	} else if (!p->open && is_foreign(r, x)) {
-		refuse(x, 403, "a page of another origin sent it");
+		refuse_request(x, 403, "a page of another origin sent it");
 	} else if (!p->open && is_misnamed(r, x)) {
-		refuse(x, 403,
+		refuse_request(x, 403,
 			"without serve.token_file this server is only "
 			"'localhost', 127.0.0.1 and [::1] in a Host");
 	} else if (p->body == BODY_JSON && check_type(x)) {
@@ -694,7 +700,7 @@ void route_head(void *arg, struct exchange *x)
 void route_whole(void *arg, struct exchange *x)
 {
 	char allowed[64];
-	const struct place *p = place_of(x, allowed, sizeof(allowed));
+	const struct place *p = find_place(x, allowed, sizeof(allowed));
 	struct route *r = arg;
 
 	if (p->body == BODY_JSON && http_of_client(x) > r->per_client)

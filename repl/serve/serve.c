@@ -3,12 +3,12 @@
  * serve.c - cellblock --serve
  *
  * Runs in:   front end; confined before it accepts the first client: it can
- *            open no file, and start nothing but sessions, through the maker
- * Trusts:    nobody whose request it reads, no program
+ *            open no file, and starts only sessions, through the supplier
+ * Trusts:    no client, no program
  * Leaves:    an answer for each request that was accepted, and no session
  *
- * One loop: clients, programs and jails that are made or end are polled
- * together, and nothing waits for one of them.
+ * One loop polls clients, programs, and jails that start or end. No function of
+ * it waits for one of them.
  */
 
 #include "jail/base/array.h"
@@ -26,24 +26,24 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* As long as Onyx's service lets its clients ask for. */
+/* The longest timeout that Onyx's own service allows. */
 #define ASKED_MS 60000
 /* Longest token. */
 #define TOKEN_MAX 4096
-/* Most bytes of a form around its file. */
+/* Most bytes of a form beside its file. */
 #define FORM_MORE (1 << 20)
-/* Most bytes of an answer beside the files of a home, which are no longer than
- * two homes in base64. */
+/* Most bytes of an answer beside the files of a home. Those have no more bytes
+ * than two homes in base64. */
 #define ANSWER_MORE (8 << 20)
-/* Descriptors for what is neither a client nor a file; for a request; for a
- * session, with one request; for a spare of each kind. */
+/* Descriptors of the server itself; of a request; of a session with its
+ * request; of a spare jail of each kind. */
 #define OWN_FDS 64
 #define REQUEST_FDS 16
 #define SESSION_FDS 8
 #define SPARE_FDS 4
-/* When we end: how long a client may take for its answer. */
+/* How long a client may take to read its answer when the server ends. */
 #define DRAIN_MS 10000
-/* How often is looked after what has its time. */
+/* Longest wait of the loop. */
 #define TURN_MS 1000
 
 struct serve {
@@ -64,11 +64,11 @@ struct serve {
 	struct pollfd *polls;
 	size_t room;
 	int64_t swept_ms, drained_ms;
-	bool lost; /* no jail can be made */
+	bool lost; /* the supplier is gone */
 };
 
-/* Where nobody has said how long a cell may take, clients of Onyx may ask for
- * more than the default: they ask for half of the most by themselves. */
+/* Onyx's client asks for half of this maximum by default. Without a configured
+ * cell.timeout we allow it more than ours. */
 int64_t serve_most_ms(const struct config *cfg)
 {
 	return config_set_in(cfg, "cell.timeout") ? cfg->limits.cell_wall_ms
@@ -77,8 +77,8 @@ int64_t serve_most_ms(const struct config *cfg)
 
 /* ---- ready ---- */
 
-/* A descriptor for each client, each file, and all that jails take. Where there
- * are too few there are fewer clients. */
+/* Raise RLIMIT_NOFILE: we need descriptors for each client, each file and all
+ * jails. With too few of them we accept fewer clients. */
 static int raise_descriptors(struct serve *s, struct err *e)
 {
 	const struct config_serve *c = &s->cfg->serve;
@@ -136,7 +136,7 @@ static int open_pool(
 {
 	const struct config_serve *c = &s->cfg->serve;
 	struct pool_offer offer = {.spec = spec,
-		/* as many may be on their way out as run */
+		/* as many jails may be ending as run */
 		.most = 2 * (c->concurrent + c->sessions) + 3 * c->spare + 4};
 
 	if (pythons_find(&s->pythons, spec, s->cfg, e) < 0)
@@ -213,7 +213,8 @@ int serve_open(struct serve **out, const struct config *cfg,
 	*out = s;
 	if (raise_descriptors(s, e) < 0)
 		return -1;
-	/* Open these after the fork of the maker: it would inherit them. */
+	/* Open these after open_pool() has forked the supplier, which would
+	 * inherit them. */
 	if (open_pool(s, spec, e) < 0)
 		return -1;
 	if (read_token(s, cfg->serve.token_file, e) < 0)
@@ -266,7 +267,7 @@ struct places {
 	int timeout_ms;
 };
 
-static int fill(struct serve *s, int signals, struct places *at)
+static int fill_polls(struct serve *s, int signals, struct places *at)
 {
 	int pool_ms = pool_timeout_ms(s->pool);
 	struct pool_count c;
@@ -294,7 +295,7 @@ static int fill(struct serve *s, int signals, struct places *at)
 	return 0;
 }
 
-static void turn(struct serve *s, const struct places *at)
+static void turn_parts(struct serve *s, const struct places *at)
 {
 	bool pool = false;
 
@@ -325,9 +326,10 @@ static void begin_drain(struct serve *s)
 	s->drained_ms = now_ms();
 }
 
-/* True when nothing is left to do, or was asked not to be done. Without jails
- * there is nothing to serve: whoever started us can start another. */
-static bool drain(struct serve *s, struct signals *signals)
+/* Begin to end at a signal, or without the supplier: the program that started
+ * us can start another server. True when every client has its answer or took
+ * too long to read it, or a second signal came. */
+static bool check_end(struct serve *s, struct signals *signals)
 {
 	int64_t now = now_ms();
 
@@ -357,12 +359,12 @@ int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 	jobs_set_log(s->jobs, log);
 	sessions_set_log(s->sessions, log);
 	notify_say(s->notify, "READY=1");
-	while (!drain(s, signals)) {
-		if (fill(s, signals->fd, &at) < 0)
+	while (!check_end(s, signals)) {
+		if (fill_polls(s, signals->fd, &at) < 0)
 			return err_errno(e, "serve");
 		if (poll(s->polls, at.n, at.timeout_ms) < 0 && errno != EINTR)
 			return err_errno(e, "wait for clients");
-		turn(s, &at);
+		turn_parts(s, &at);
 	}
 	if (s->lost)
 		return err_set(e, "the process that makes jails is gone");

@@ -3,8 +3,8 @@
  * serve.h - cellblock --serve, and what every server does
  *
  *	serve.c		the server of HTTP
- *	listen.c	the socket to which clients come
- *	notify.c	telling a service manager how far we are
+ *	listen.c	the listening sockets
+ *	notify.c	sd_notify(3)
  */
 #ifndef REPL_SERVE_SERVE_H
 #define REPL_SERVE_SERVE_H
@@ -18,28 +18,30 @@ struct log;
 struct serve;
 struct signals;
 
-/* How long code of a request may be asked to run: jail_spec.asked_wall_ms. */
+/* The longest timeout that a request may ask for: jail_spec.asked_wall_ms. */
 int64_t serve_most_ms(const struct config *cfg);
 
-/* Get ready, before it is confined: fork the maker, listen at `where` (NULL:
- * the default), open what files are kept in. All is borrowed until
- * serve_close(). 0, or -1 with e. */
+/* Prepare before the process confines itself: fork the supplier, listen at
+ * `where` (NULL: the default), open the files of the store. All arguments are
+ * borrowed until serve_close(). 0, or -1 with e. */
 int serve_open(struct serve **out, const struct config *cfg,
 	const struct jail_spec *spec, const char *where, struct err *e);
 
-/* Where it listens; and whether anybody from another host may come. */
+/* The address where the server listens, for messages; true if other hosts can
+ * connect without a token. */
 const char *serve_address(const struct serve *s);
 int serve_is_open(const struct serve *s);
 
-/* How many clients there may be at a time, if RLIMIT_NOFILE allows fewer than
+/* How many clients can connect at a time, if RLIMIT_NOFILE allows fewer than
  * serve.clients; or 0. */
 int serve_clients(const struct serve *s);
 
-/* Serve until a signal, and then those that were accepted. 0, or -1 with e. */
+/* Serve until a signal comes, then answer the requests that were accepted. 0,
+ * or -1 with e. */
 int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 	struct err *e);
 
-/* End every session, and wait until it is gone. -1 with e when something may
+/* End every session, and wait until all are gone. -1 with e when something may
  * be left. */
 int serve_close(struct serve *s, struct err *e);
 
@@ -47,40 +49,40 @@ int serve_close(struct serve *s, struct err *e);
 
 #define LISTEN_DEFAULT "127.0.0.1:8060"
 
-/* Most sockets that a service manager passes. */
+/* Most sockets that a service manager may pass. */
 #define LISTEN_MAX 8
 
-/* Where we listen. Caller's storage. */
+/* The sockets where we listen. Caller's storage. */
 struct listen {
 	int fds[LISTEN_MAX];
 	int n;
-	char shown[256]; /* as it can be given to --serve */
-	bool local;	 /* no other host can reach it */
+	char shown[256]; /* the addresses, as --serve takes them */
+	bool local;	 /* no other host can reach any of them */
 };
 
-/* Listen at ADDRESS:PORT (the address a number, IPv6 in brackets; port 0 is any
- * that is free) or unix:PATH. NULL: at the sockets that a service manager
- * passed, or else at the default. 0, or -1 with e. */
+/* Listen at ADDRESS:PORT (a numeric address, IPv6 in brackets; the kernel
+ * chooses a free port for 0) or unix:PATH. NULL: at the sockets that a service
+ * manager passed, or else at the default. 0, or -1 with e. */
 int listen_open(struct listen *l, const char *where, struct err *e);
 
-/* The same for messages (SOCK_SEQPACKET) at a path, for everybody on this host:
- * 1: at the sockets that a service manager passed, 0: at `path`, or at
- * `otherwise` where that is NULL; -1 with e. */
+/* Listen for messages (SOCK_SEQPACKET) of everybody on this host. 1: at the
+ * sockets that a service manager passed; 0: at `path`, or at `otherwise` where
+ * `path` is NULL; -1 with e. */
 int listen_open_packets(struct listen *l, const char *path,
 	const char *otherwise, struct err *e);
 
 void listen_close(struct listen *l);
 
-/* True if this Host of a request names the host that it comes from. */
+/* True if the Host of a request is a loopback address or "localhost". */
 bool listen_is_local_name(const char *host);
 
 /* ---- notify.c ---- */
 
-/* A socket to whom NOTIFY_SOCKET names, to be closed by the caller; -1: nobody
- * asked. 0, or -1 with e. */
+/* *fd: a socket to NOTIFY_SOCKET, which the caller closes; -1 without
+ * NOTIFY_SOCKET. 0, or -1 with e. */
 int notify_open(int *fd, struct err *e);
 
-/* Say it, if somebody asked: READY=1 or STOPPING=1, and lines like it. */
+/* Send a line such as READY=1 or STOPPING=1, unless fd is -1. */
 void notify_say(int fd, const char *what);
 
 #endif

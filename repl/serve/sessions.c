@@ -5,13 +5,13 @@
  * Runs in:   front end, confined but for sessions_open()
  * Trusts:    the warden for when a cell ended and how; no byte that comes from
  *            a jail
- * Leaves:    no more sessions than serve.sessions, and of those that are over
- *            as many words why
+ * Leaves:    at most serve.sessions sessions, and for as many that are over
+ *            the reason why
  *
- * A session serves one request at a time, and keeps nothing for a client that
- * reads slowly but what a cell may show at most (cell.output, cell.tail): a
- * streamed answer is made as it is read. A client that goes away interrupts
- * what it asked for. The session stays.
+ * A session serves one request at a time. It makes a streamed answer as the
+ * client reads, so for a slow client it keeps only the output of a cell, which
+ * cell.output and cell.tail bound. When a client goes away, we interrupt its
+ * request. The session stays.
  */
 #include "repl/serve/parts.h"
 
@@ -34,34 +34,35 @@
 #define SECRET_BYTES 16
 #define NAME_MAX_LEN 64
 #define ID_MAX (NAME_MAX_LEN + 1 + 2 * SECRET_BYTES)
-/* Of a cell's output in one event. */
+/* Most bytes of a cell's output in one event. */
 #define EVENT_BYTES 8192
-/* So long without an event, and a proxy could believe that we are gone. */
+/* Longest time without an event: later a proxy could believe that we are gone.
+ */
 #define SILENCE_MS 10000
 
-static const char over[] = "The session is over";
+static const char over_words[] = "The session is over";
 
 struct http_session {
 	struct http_session *next;
-	char id[ID_MAX + 1];	      /* "": nobody can find it */
-	struct connections_peer peer; /* who began it */
-	struct jail *jail;   /* NULL: it is being made, or it is over */
-	struct cells *cells; /* NULL as well */
+	char id[ID_MAX + 1];	      /* "": clients cannot find it */
+	struct connections_peer peer; /* the client that began it */
+	struct jail *jail;	      /* NULL: not made yet, or over */
+	struct cells *cells;	      /* NULL when `jail` is */
 	struct log log;
 	int64_t born_ms, touched_ms;
-	char *why; /* it is over; owned */
+	char *why; /* why it is over, or NULL; owned */
 	/* the request */
-	struct exchange *exchange; /* who asked; NULL: nobody any more */
+	struct exchange *exchange; /* NULL: the client is gone, or answered */
 	struct request request;
-	bool serves; /* it is not done */
+	bool serves; /* the request is not done */
 	bool hurried;
-	bool known; /* somebody was told the id */
-	bool begun; /* to answer, bit by bit */
+	bool known; /* a client has got the id */
+	bool begun; /* the stream has begun */
 	struct strbuf event;
-	size_t event_at, sent; /* of the event, of the cell's output */
-	size_t pictures;       /* told */
-	struct strbuf last;    /* event, once the cell is done */
-	bool told;	       /* that was taken */
+	size_t event_at, sent; /* bytes given of the event, of the output */
+	size_t pictures;       /* pictures given */
+	struct strbuf last;    /* last event, once the cell is done */
+	bool told;	       /* `last` was given */
 	int64_t told_ms;
 	int file;
 	off_t file_at, file_size;
@@ -116,8 +117,8 @@ static void end_jail(struct sessions *s, struct http_session *se)
 	se->jail = NULL;
 }
 
-/* Take it out of the list, and free it. */
-static void forget(struct sessions *s, struct http_session *se)
+/* Take a session out of the list, and free it. */
+static void forget_session(struct sessions *s, struct http_session *se)
 {
 	struct http_session **at = &s->first;
 
@@ -138,11 +139,11 @@ void sessions_close(struct sessions *s)
 	if (!s)
 		return;
 	while (s->first)
-		forget(s, s->first);
+		forget_session(s, s->first);
 	free(s);
 }
 
-/* ---- which there are ---- */
+/* ---- the list ---- */
 
 static bool is_over(const struct http_session *se)
 {
@@ -182,7 +183,7 @@ size_t sessions_of_client(const struct sessions *s, const struct exchange *x)
 	return n;
 }
 
-/* In a time that does not depend on where the two differ. */
+/* Compare in a time that does not depend on where the two differ. */
 static bool is_id(const struct http_session *se, const char *id, size_t n)
 {
 	unsigned char differ = 0;
@@ -232,7 +233,7 @@ void sessions_add_state(struct strbuf *b, const struct http_session *se)
 	emit_close(b, '}');
 }
 
-/* Of those that are over, keep as many as there may be sessions. */
+/* Keep at most serve.sessions sessions that are over. */
 static void forget_oldest(struct sessions *s)
 {
 	struct http_session *oldest = NULL;
@@ -246,12 +247,12 @@ static void forget_oldest(struct sessions *s)
 			oldest = se;
 	}
 	if (n > s->rules.cfg->serve.sessions)
-		forget(s, oldest);
+		forget_session(s, oldest);
 }
 
 /* ---- answers ---- */
 
-static void answer(
+static void answer_client(
 	struct http_session *se, int status, const char *type, struct strbuf *b)
 {
 	struct exchange *x = se->exchange;
@@ -261,7 +262,7 @@ static void answer(
 	http_answer(x, status, type, b);
 }
 
-/* {"detail": words}, with what was meant before them. */
+/* Append {"detail": "WHAT: WORDS"}, or only the words if `what` is "". */
 static void add_words(struct strbuf *b, const char *what, const char *words)
 {
 	struct strbuf t = {0};
@@ -271,7 +272,7 @@ static void add_words(struct strbuf *b, const char *what, const char *words)
 	strbuf_free(&t);
 }
 
-/* The last event of an answer that has begun. */
+/* Give a stream its last event. */
 static void end_events(
 	struct http_session *se, const char *name, struct strbuf *b)
 {
@@ -282,8 +283,8 @@ static void end_events(
 	http_go_on(se->exchange);
 }
 
-/* Say no to who asked, if anybody still waits for it. */
-static void refuse(struct http_session *se, int status, const char *what,
+/* Refuse the request, if its client still waits. */
+static void refuse_client(struct http_session *se, int status, const char *what,
 	const char *words)
 {
 	struct strbuf b = {0};
@@ -292,9 +293,9 @@ static void refuse(struct http_session *se, int status, const char *what,
 		return;
 	add_words(&b, what, words);
 	if (!se->begun) {
-		answer(se, status, JSON, &b);
+		answer_client(se, status, JSON, &b);
 	} else {
-		/* Nothing of what the cell showed is left to be told. */
+		/* Give no more output and no pictures. */
 		se->sent = SIZE_MAX;
 		end_events(se, "error", &b);
 	}
@@ -323,10 +324,10 @@ static void answer_file(struct http_session *se, int64_t max)
 		return;
 	}
 	fd_drop(&se->file);
-	refuse(se, 422, "", "the file is larger than files.max_file");
+	refuse_client(se, 422, "", "the file is larger than files.max_file");
 }
 
-/* Answer a request that was served, in the words of --eval. */
+/* Answer a request that was served; `b` is what --eval would answer. */
 static void answer_served(
 	const struct sessions *s, struct http_session *se, struct strbuf *b)
 {
@@ -335,13 +336,13 @@ static void answer_served(
 	switch (se->request.form) {
 	case REQUEST_SESSION:
 		se->known = true;
-		answer(se, 201, JSON, b);
+		answer_client(se, 201, JSON, b);
 		return;
 	case REQUEST_REMOVE:
-		answer(se, 204, NULL, &none);
+		answer_client(se, 204, NULL, &none);
 		break;
 	case REQUEST_WRITE:
-		answer(se, 201, JSON, b);
+		answer_client(se, 201, JSON, b);
 		return;
 	case REQUEST_OPEN:
 		answer_file(se, s->rules.cfg->limits.max_file_bytes);
@@ -356,14 +357,14 @@ static void answer_served(
 		if (se->begun)
 			end_events(se, "done", b);
 		else
-			answer(se, 200, JSON, b);
+			answer_client(se, 200, JSON, b);
 		return;
 	}
 	strbuf_free(b);
 }
 
-/* Why a request in order could not be served. */
-static int status_of(const struct http_session *se)
+/* The status for a valid request that was not served. */
+static int find_status(const struct http_session *se)
 {
 	enum request_form form = se->request.form;
 
@@ -373,8 +374,9 @@ static int status_of(const struct http_session *se)
 								: 422;
 }
 
-/* It is done, well or not: answer who asked, if anybody still waits. */
-static void finish(struct sessions *s, struct http_session *se)
+/* The request is done, served or not: answer its client, if that still waits.
+ */
+static void finish_request(struct sessions *s, struct http_session *se)
 {
 	enum request_form form = se->request.form;
 	struct cells *c = se->cells;
@@ -395,32 +397,33 @@ static void finish(struct sessions *s, struct http_session *se)
 	if (se->exchange && kind == ANSWER_RAN)
 		answer_served(s, se, &b);
 	else if (form == REQUEST_SESSION && kind != ANSWER_RAN)
-		refuse(se, 500, "The jail failed", cells_why_over(c));
+		refuse_client(se, 500, "The jail failed", cells_why_over(c));
 	else if (cells_is_over(c) && kind != ANSWER_RAN)
-		refuse(se, 410, over, cells_why_over(c));
+		refuse_client(se, 410, over_words, cells_why_over(c));
 	else if (kind != ANSWER_RAN)
-		refuse(se, status_of(se), "", cells_refusal(c, NULL));
+		refuse_client(se, find_status(se), "", cells_refusal(c, NULL));
 	strbuf_free(&b);
 	se->serves = false;
 	se->touched_ms = now_ms();
 }
 
-/* Nothing more is asked of a session that is over, and nothing read. */
-static void bury(struct sessions *s, struct http_session *se)
+/* End the jail of a session that is over. Keep the session's reason for its
+ * client; free a session of which no client has got the id. */
+static void retire_session(struct sessions *s, struct http_session *se)
 {
 	if (!se->known) {
-		forget(s, se);
+		forget_session(s, se);
 		return;
 	}
 	se->why = strdup(cells_why_over(se->cells));
-	/* Without words it is as if it had never been. */
+	/* Out of memory for the reason: clients cannot find it. */
 	if (!se->why)
 		se->id[0] = '\0';
 	end_jail(s, se);
 	forget_oldest(s);
 }
 
-/* ---- an answer that is made as it is read ---- */
+/* ---- streams ---- */
 
 static void add_output(struct http_session *se, const char *p, size_t n)
 {
@@ -451,8 +454,8 @@ static bool add_picture(struct http_session *se)
 	return true;
 }
 
-/* The next event, if there is one yet: what was shown, then the pictures, then
- * how it ended. */
+/* Make the next event, if there is one yet: output, then pictures, then the
+ * last event. After SILENCE_MS it is an empty one. */
 static void next_event(struct http_session *se)
 {
 	const char *p = NULL;
@@ -476,7 +479,7 @@ static void next_event(struct http_session *se)
 		se->told_ms = now_ms();
 }
 
-static ssize_t more_of_file(struct http_session *se, char *p, size_t max)
+static ssize_t read_file(struct http_session *se, char *p, size_t max)
 {
 	size_t left = (size_t)(se->file_size - se->file_at);
 	ssize_t n = pread(se->file, p, left < max ? left : max, se->file_at);
@@ -495,7 +498,7 @@ ssize_t sessions_more(struct exchange *x, char *p, size_t max)
 	if (!se)
 		return -1;
 	if (se->file >= 0)
-		return more_of_file(se, p, max);
+		return read_file(se, p, max);
 	if (se->event_at == se->event.n)
 		next_event(se);
 	left = se->event.n - se->event_at;
@@ -522,7 +525,7 @@ bool sessions_cancel(struct sessions *s, struct exchange *x)
 	strbuf_free(&se->event);
 	strbuf_free(&se->last);
 	if (!se->id[0] || !se->known) {
-		forget(s, se);
+		forget_session(s, se);
 		return true;
 	}
 	if (se->serves) {
@@ -532,20 +535,20 @@ bool sessions_cancel(struct sessions *s, struct exchange *x)
 	return true;
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 static void make_id(const struct sessions *s, char *id)
 {
 	unsigned char r[SECRET_BYTES] = {0};
 	size_t n = (size_t)snprintf(id, ID_MAX + 1, "%s-", s->name);
 
-	/* Never fails for so few bytes once the system is up. */
+	/* getrandom(2) never fails for so few bytes once the system is up. */
 	(void)!getrandom(r, sizeof(r), 0);
 	for (size_t i = 0; i < sizeof(r); i++)
 		n += (size_t)snprintf(id + n, ID_MAX + 1 - n, "%02x", r[i]);
 }
 
-/* The exchange waits for an answer from this session. */
+/* Let the exchange wait for an answer from this session. */
 static void take_exchange(struct http_session *se, struct exchange *x)
 {
 	se->exchange = x;
@@ -575,8 +578,9 @@ int sessions_begin(struct sessions *s, struct exchange *x)
 	return 0;
 }
 
-/* A cell's output can be told once it runs: before, it can be refused. */
-static void go_on(struct sessions *s, struct http_session *se)
+/* Begin to stream a cell's output once the cell runs: before, we can still
+ * refuse the request. */
+static void continue_request(struct sessions *s, struct http_session *se)
 {
 	size_t n;
 
@@ -584,7 +588,7 @@ static void go_on(struct sessions *s, struct http_session *se)
 		cells_has_begun(se->cells))
 		begin_stream(se, "text/event-stream", -1);
 	if (cells_is_done(se->cells)) {
-		finish(s, se);
+		finish_request(s, se);
 	} else if (se->exchange && se->begun) {
 		cells_output(se->cells, &n);
 		if (n > se->sent || now_ms() - se->told_ms >= SILENCE_MS)
@@ -600,7 +604,7 @@ void sessions_serve(struct sessions *s, struct http_session *se,
 	*q = (struct request){0};
 	take_exchange(se, x);
 	cells_ask(se->cells, &se->request);
-	go_on(s, se);
+	continue_request(s, se);
 }
 
 void sessions_interrupt(struct http_session *se)
@@ -615,15 +619,15 @@ void sessions_end(struct sessions *s, struct http_session *se)
 {
 	se->id[0] = '\0';
 	se->serves = false;
-	refuse(se, 410, over, "it was deleted");
+	refuse_client(se, 410, over_words, "it was deleted");
 	if (!se->exchange)
-		forget(s, se);
+		forget_session(s, se);
 	else
 		end_jail(s, se);
 }
 
-/* A session that is idle keeps nothing of its last request. */
-static void rest(struct http_session *se)
+/* Free the last request of an idle session. */
+static void release_request(struct http_session *se)
 {
 	cells_rest(se->cells);
 	if (se->request.root || se->request.files)
@@ -675,17 +679,17 @@ void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
 			cells_turn(se->cells, p + at);
 		at += CELLS_POLLS;
 		if (se->serves)
-			go_on(s, se);
+			continue_request(s, se);
 		if (sessions_is_busy(se))
 			continue;
-		rest(se);
+		release_request(se);
 		if (cells_is_over(se->cells))
-			bury(s, se);
+			retire_session(s, se);
 	}
 }
 
-/* Give it a jail, if there is one. */
-static bool start(struct sessions *s, struct http_session *se)
+/* Give a session a jail. False: the pool has none yet. */
+static bool start_session(struct sessions *s, struct http_session *se)
 {
 	struct err e = {0};
 	int r = pool_take(s->rules.pool, 0, SPEC_SESSION, &se->jail, &e);
@@ -696,12 +700,12 @@ static bool start(struct sessions *s, struct http_session *se)
 		r = cells_open(&se->cells, se->jail, s->rules.cfg, &se->log,
 			false, &e);
 	if (r < 0) {
-		refuse(se, 500, "The jail failed", e.msg);
-		forget(s, se);
+		refuse_client(se, 500, "The jail failed", e.msg);
+		forget_session(s, se);
 		return true;
 	}
 	cells_begin(se->cells, &se->request);
-	go_on(s, se);
+	continue_request(s, se);
 	return true;
 }
 
@@ -713,7 +717,7 @@ void sessions_start(struct sessions *s)
 
 	for (struct http_session *se = s->first; se; se = next) {
 		next = se->next;
-		if (!se->jail && se->serves && !start(s, se))
+		if (!se->jail && se->serves && !start_session(s, se))
 			waiting++;
 	}
 	pool_want(s->rules.pool, 0, SPEC_SESSION, waiting,

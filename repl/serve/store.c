@@ -3,12 +3,12 @@
  * store.c - files that clients keep with us for a while
  *
  * Runs in:   front end; confined but for store_open()
- * Holds:     a descriptor for each file there can be
+ * Holds:     a descriptor for each of serve.files files
  * Trusts:    nobody: contents and names are a client's or a program's
- * Leaves:    nothing: no file has a name, so the kernel forgets them with us
+ * Leaves:    nothing: no file has a name, so the kernel frees all when we end
  *
- * The process that reads HTTP can open no file. So all are opened before,
- * empty, and are used again.
+ * The process that reads HTTP can open no file. So store_open() opens all
+ * files, empty, and we use them again and again.
  */
 #include "repl/serve/parts.h"
 
@@ -22,8 +22,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Of all places and bytes this part is left to others than the one client that
- * has the most. */
+/* One client can have all files and bytes but this part (1/4), which is left to
+ * others. */
 #define OTHERS_DEN 4
 
 struct store {
@@ -33,7 +33,8 @@ struct store {
 	int64_t total;
 };
 
-/* Where a file cannot be made without a name, it loses its name at once. */
+/* Open a file without a name. On a file system without O_TMPFILE we make a
+ * file, and remove its name at once. */
 static int open_unnamed(const char *dir)
 {
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -74,11 +75,11 @@ int store_open(
 	return 0;
 }
 
-static void empty(struct store *s, struct store_file *f)
+static void empty_file(struct store *s, struct store_file *f)
 {
 	s->total -= f->size;
 	free(f->name);
-	/* One that cannot be emptied is not used again. */
+	/* A file that cannot be emptied is not used again. */
 	*f = (struct store_file){.fd = f->fd, .used = ftruncate(f->fd, 0) < 0};
 }
 
@@ -94,13 +95,13 @@ void store_close(struct store *s)
 	free(s);
 }
 
-static int64_t share(int64_t all)
+static int64_t share_of_client(int64_t all)
 {
 	return all - all / OTHERS_DEN;
 }
 
-/* How many files a client has; *bytes: in all. */
-static int64_t count(
+/* How many files a client has; *bytes: their total size. */
+static int64_t count_files(
 	const struct store *s, struct connections_peer who, int64_t *bytes)
 {
 	int64_t n = 0;
@@ -119,7 +120,7 @@ struct store_file *store_begin(struct store *s, struct connections_peer owner)
 {
 	int64_t bytes;
 
-	if (count(s, owner, &bytes) >= share((int64_t)s->n))
+	if (count_files(s, owner, &bytes) >= share_of_client((int64_t)s->n))
 		return NULL;
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->v[i].used)
@@ -139,9 +140,9 @@ enum store_problem store_write(
 
 	if ((int64_t)n > s->rules->upload - f->size)
 		return STORE_FILE_FULL;
-	count(s, f->owner, &bytes);
+	count_files(s, f->owner, &bytes);
 	if ((int64_t)n > s->rules->storage - s->total ||
-		(int64_t)n > share(s->rules->storage) - bytes)
+		(int64_t)n > share_of_client(s->rules->storage) - bytes)
 		return STORE_FULL;
 	for (size_t at = 0; at < n;) {
 		ssize_t w = pwrite(
@@ -160,7 +161,7 @@ static void make_id(char *id)
 {
 	unsigned char r[16] = {0};
 
-	/* Never fails for so few bytes once the system is up. */
+	/* getrandom(2) never fails for so few bytes once the system is up. */
 	(void)!getrandom(r, sizeof(r), 0);
 	r[6] = (unsigned char)((r[6] & 0x0f) | 0x40);
 	r[8] = (unsigned char)((r[8] & 0x3f) | 0x80);
@@ -195,7 +196,7 @@ void store_hold(struct store_file *f)
 void store_release(struct store *s, struct store_file *f)
 {
 	if (--f->holders == 0 && !f->id[0])
-		empty(s, f);
+		empty_file(s, f);
 }
 
 void store_drop(struct store *s, struct store_file *f)

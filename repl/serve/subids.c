@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * subids.c - which ids belong to one user together: subuid(5)
+ * subids.c - the ranges of subordinate ids: subuid(5)
  *
- * Runs in:   front end, before it is confined (load); afterwards
- * Trusts:    a file of root's
+ * Runs in:   front end; subids_load() before it is confined
+ * Trusts:    /etc/subuid, which is root's
  */
 #include "repl/serve/parts.h"
 
