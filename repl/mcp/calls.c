@@ -4,10 +4,10 @@
  *
  * Runs in:   front end, confined
  * Holds:     the session's jail
- * Trusts:    no argument of a call, and nothing that a cell shows: it is told
- *            as text, in JSON of ours
+ * Trusts:    no argument of a call, and no output of a cell: we answer with it
+ *            as text, in our own JSON
  * Leaves:    an answer for each call that was not dropped; a session for the
- *            next, or words on why there is none
+ *            next, or the reason why there is none
  */
 #include "repl/mcp/parts.h"
 
@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How often a client hears how far a call is; how much of a line it hears. */
+/* Time between progress notifications; most bytes of a line in one. */
 #define PROGRESS_MS 1000
 #define LINE_MAX_BYTES 200
 
@@ -34,18 +34,18 @@ struct calls {
 	json_t *tools;	   /* owned */
 	struct jail *jail; /* owned, with the cells; NULL: there is none */
 	struct cells *cells;
-	bool awaited;	   /* a session that the pool makes */
-	struct err failed; /* the first jail that failed */
+	bool awaited;	   /* the pool makes a session */
+	struct err failed; /* the first failure of a session */
 	/* the call */
 	const struct call *call;
 	enum tools_tool tool;
 	struct request q;
-	char *path; /* of a file that it reads or writes; owned */
-	bool asks;  /* the answer is the cells'; or else about files */
-	bool begun; /* the cells serve it, or wait for the warden */
+	char *path; /* of the file to read or write; owned */
+	bool asks;  /* true: cells.c has the answer; false: resource.c has it */
+	bool begun; /* cells.c serves it */
 	unsigned cells_before;
-	int code;	/* of the protocol's error, or 0 */
-	struct err why; /* why it is not served; empty: it is */
+	int code;	/* of a protocol error, or 0 */
+	struct err why; /* why the call is not served; empty: it is */
 	int64_t began_ms, told_ms;
 };
 
@@ -70,7 +70,7 @@ static void end_session(struct calls *c)
 	c->jail = NULL;
 }
 
-/* Take the session that the pool has made, if it has. */
+/* Take the session, if the pool has made it. */
 static void take_session(struct calls *c)
 {
 	struct err e = {0};
@@ -101,7 +101,7 @@ static int check_tool_allowed(struct calls *c, enum tools_tool tool)
 	return config_check_command(c->cfg, tools_command(tool), &c->why);
 }
 
-static void leave_out(struct calls *c)
+static void leave_out_tools(struct calls *c)
 {
 	for (int i = 0; i < TOOLS_UNKNOWN; i++)
 		if (check_tool_allowed(c, (enum tools_tool)i) < 0)
@@ -122,7 +122,7 @@ int calls_open(struct calls **out, struct pool *pool, const struct config *cfg,
 	c->tools = tools_load(e);
 	if (!c->tools)
 		return -1;
-	leave_out(c);
+	leave_out_tools(c);
 	begin_session(c);
 	return 0;
 }
@@ -157,8 +157,8 @@ bool calls_is_ready(const struct calls *c)
 
 /* ---- the beginning of a call ---- */
 
-/* A request of the session, of arguments that are its members (taken). */
-static void ask_session(struct calls *c, json_t *root)
+/* Make a request of the session from its members (taken). */
+static void make_request(struct calls *c, json_t *root)
 {
 	const struct request_rules rules = {
 		.limits = &c->cfg->limits, .session = true};
@@ -178,7 +178,7 @@ static const json_t *find_argument(const struct calls *c, const char *name)
 		message_param(&c->call->m, "arguments", JSON_OBJECT), name);
 }
 
-static int no_resource(const struct calls *c)
+static int no_resource_code(const struct calls *c)
 {
 	return c->call->stateless ? MESSAGE_BAD_PARAMS : MESSAGE_NO_RESOURCE;
 }
@@ -187,12 +187,12 @@ static void begin_undo(struct calls *c)
 {
 	const json_t *cells = find_argument(c, "cells");
 
-	ask_session(
+	make_request(
 		c, json_pack("{s:I}", "undo",
 			   cells ? json_integer_value(cells) : (json_int_t)1));
 }
 
-/* A session that is over is replaced. */
+/* Reset the session, or replace one that is over. */
 static void begin_reset(struct calls *c)
 {
 	c->q.form = REQUEST_RESET;
@@ -208,7 +208,7 @@ static void begin_list(struct calls *c)
 	const json_t *pattern = find_argument(c, "pattern");
 
 	if (pattern)
-		ask_session(c, json_pack("{s:O}", "read", pattern));
+		make_request(c, json_pack("{s:O}", "read", pattern));
 	c->q.form = REQUEST_LIST;
 }
 
@@ -236,7 +236,7 @@ static void begin_read(struct calls *c)
 	c->path = resource_from_uri(uri, &c->why);
 	c->q.path = c->path;
 	if (!c->path)
-		c->code = no_resource(c);
+		c->code = no_resource_code(c);
 }
 
 static void begin_tool(struct calls *c, const struct message *m)
@@ -259,7 +259,7 @@ static void begin_tool(struct calls *c, const struct message *m)
 		   check_tool_allowed(c, TOOLS_WRITE_FILE) < 0) {
 		return;
 	} else if (c->tool == TOOLS_RUN_CELL) {
-		ask_session(c, json_incref((json_t *)arguments));
+		make_request(c, json_incref((json_t *)arguments));
 	} else if (c->tool == TOOLS_UNDO) {
 		begin_undo(c);
 	} else if (c->tool == TOOLS_RESET) {
@@ -275,8 +275,8 @@ static void begin_tool(struct calls *c, const struct message *m)
 		  c->tool == TOOLS_RESET;
 }
 
-/* There is a session for it, or none. */
-static void begin_served(struct calls *c)
+/* Serve the call. It fails if there is no session. */
+static void begin_serving(struct calls *c)
 {
 	if (!c->why.msg[0] && !c->cells)
 		err_set(&c->why, "there is no session: %.400s", c->failed.msg);
@@ -305,13 +305,13 @@ void calls_begin(struct calls *c, const struct call *call)
 			c->q.form = REQUEST_LIST;
 	}
 	if (!c->awaited)
-		begin_served(c);
+		begin_serving(c);
 }
 
-/* ---- while it lasts ---- */
+/* ---- during a call ---- */
 
 /* The client's token for progress of this call; NULL: it wants none. */
-static const json_t *progress_token(const struct calls *c)
+static const json_t *find_progress_token(const struct calls *c)
 {
 	const json_t *token =
 		c->begun && !c->call->dropped
@@ -333,7 +333,7 @@ int calls_polls(const struct calls *c, struct pollfd p[static CALLS_POLLS])
 		timeout_ms = pool_timeout_ms(c->pool);
 	if (!c->cells)
 		pool_polls(c->pool, p + CELLS_POLLS, CALLS_POLLS - CELLS_POLLS);
-	if (!progress_token(c))
+	if (!find_progress_token(c))
 		return timeout_ms;
 	due = (int)(c->told_ms + PROGRESS_MS - now_ms());
 	due = due < 0 ? 0 : due;
@@ -349,7 +349,7 @@ void calls_turn(struct calls *c, const struct pollfd *p)
 	pool_turn(c->pool);
 	take_session(c);
 	if (!c->awaited && c->call)
-		begin_served(c);
+		begin_serving(c);
 }
 
 bool calls_is_done(const struct calls *c)
@@ -369,7 +369,7 @@ static void add_seconds(struct strbuf *b, const char *key, int64_t ms)
 	strbuf_printf(b, "%.1f", (double)ms / 1000);
 }
 
-/* The last line that the cell has shown. */
+/* Append the last line of the cell's output. */
 static void add_last_line(struct calls *c, struct strbuf *b)
 {
 	size_t n, start;
@@ -389,7 +389,7 @@ static void add_last_line(struct calls *c, struct strbuf *b)
 
 void calls_add_progress(struct calls *c, struct strbuf *b)
 {
-	const json_t *token = progress_token(c);
+	const json_t *token = find_progress_token(c);
 	int64_t now = now_ms();
 
 	if (!token || now - c->told_ms < PROGRESS_MS)
@@ -416,7 +416,8 @@ static void add_text(struct strbuf *b, const char *text, size_t n)
 	emit_close(b, '}');
 }
 
-/* A line of ours. It is a block of its own, so that no cell can write it. */
+/* Append a line of ours. It is a block of its own, so that no cell can write
+ * one. */
 static void add_line(struct strbuf *b, const char *text)
 {
 	struct strbuf line = {0};
@@ -448,8 +449,8 @@ static void add_pictures(struct calls *c, struct strbuf *b, size_t room)
 		add_line(b, text);
 }
 
-/* True if the cell did what it should. */
-static bool is_well(const struct jail_done *d)
+/* True if the cell ended well. */
+static bool has_ended_well(const struct jail_done *d)
 {
 	return d->how == HOW_OK || (d->how == HOW_EXIT && d->status == 0);
 }
@@ -514,7 +515,7 @@ static void add_failure(struct strbuf *b, const char *text)
 	emit_bool(b, "isError", true);
 }
 
-/* The cells refused it, or broke. */
+/* Append why cells.c refused the request, or how the session broke. */
 static void add_refusal(struct calls *c, struct strbuf *b,
 	enum answer_kind kind, const struct err *e)
 {
@@ -530,7 +531,7 @@ static void add_refusal(struct calls *c, struct strbuf *b,
 	add_failure(b, text);
 }
 
-/* The cells' answer; of a new session, as much as of a reset. */
+/* Append the answer of cells.c. A new session has the members of a reset. */
 static void add_structured(
 	struct calls *c, struct strbuf *b, const struct strbuf *s)
 {
@@ -545,7 +546,7 @@ static void add_structured(
 	}
 }
 
-static void add_served(struct calls *c, struct strbuf *b)
+static void add_cells_answer(struct calls *c, struct strbuf *b)
 {
 	struct strbuf s = {0};
 	struct err e = {0};
@@ -553,7 +554,7 @@ static void add_served(struct calls *c, struct strbuf *b)
 	struct report r;
 
 	emit_open(&s, NULL, '{');
-	/* Many clients show a model nothing else. */
+	/* Many clients show a model only the structured content. */
 	if (c->q.form == REQUEST_CELL) {
 		cells_report(c->cells, &r);
 		emit_int(&s, "pictures", (int64_t)r.npng);
@@ -569,12 +570,12 @@ static void add_served(struct calls *c, struct strbuf *b)
 		add_structured(c, b, &s);
 		emit_bool(b, "isError",
 			c->q.form == REQUEST_CELL &&
-				!is_well(cells_done(c->cells)));
+				!has_ended_well(cells_done(c->cells)));
 	}
 	strbuf_free(&s);
 }
 
-static void add_listed(struct calls *c, struct strbuf *b)
+static void add_file_list(struct calls *c, struct strbuf *b)
 {
 	struct strbuf s = {0}, text = {0};
 
@@ -592,7 +593,7 @@ static void add_listed(struct calls *c, struct strbuf *b)
 	strbuf_free(&text);
 }
 
-static int add_read(struct calls *c, struct strbuf *b, struct err *e)
+static int add_file_content(struct calls *c, struct strbuf *b, struct err *e)
 {
 	auto_close int fd = cells_take_file(c->cells);
 
@@ -605,7 +606,7 @@ static int add_read(struct calls *c, struct strbuf *b, struct err *e)
 	return 0;
 }
 
-static void add_written(struct calls *c, struct strbuf *b)
+static void add_written_file(struct calls *c, struct strbuf *b)
 {
 	char text[64];
 
@@ -616,7 +617,7 @@ static void add_written(struct calls *c, struct strbuf *b)
 	emit_bool(b, "isError", false);
 }
 
-static void add_shown(struct calls *c, struct strbuf *b)
+static void add_last_pictures(struct calls *c, struct strbuf *b)
 {
 	size_t before;
 
@@ -630,16 +631,16 @@ static void add_shown(struct calls *c, struct strbuf *b)
 }
 
 /* Answer a tool that runs no code: files, pictures. */
-static int add_kept(struct calls *c, struct strbuf *b, struct err *e)
+static int add_resource_answer(struct calls *c, struct strbuf *b, struct err *e)
 {
 	if (c->tool == TOOLS_READ_FILE)
-		return add_read(c, b, e);
+		return add_file_content(c, b, e);
 	if (c->tool == TOOLS_LIST_FILES)
-		add_listed(c, b);
+		add_file_list(c, b);
 	else if (c->tool == TOOLS_WRITE_FILE)
-		add_written(c, b);
+		add_written_file(c, b);
 	else
-		add_shown(c, b);
+		add_last_pictures(c, b);
 	return 0;
 }
 
@@ -651,11 +652,12 @@ static void note_refusal(struct calls *c)
 		return;
 	err_set(&c->why, "%.480s", words);
 	if (c->call->kind == CALLS_READ)
-		c->code = no_resource(c);
+		c->code = no_resource_code(c);
 }
 
-/* No file can be had any more, or not this one. */
-static void note_over(struct calls *c)
+/* Note why there is no answer: the session is over, or cells.c refused the
+ * request. */
+static void note_failure(struct calls *c)
 {
 	if (c->why.msg[0])
 		return;
@@ -673,12 +675,12 @@ static void add_tool(struct calls *c, struct strbuf *b)
 	struct err e = {0};
 
 	if (!c->asks)
-		note_over(c);
+		note_failure(c);
 	if (c->why.msg[0]) {
 		add_failure(b, c->why.msg);
 	} else if (c->asks) {
-		add_served(c, b);
-	} else if (add_kept(c, b, &e) < 0) {
+		add_cells_answer(c, b);
+	} else if (add_resource_answer(c, b, &e) < 0) {
 		b->n = before;
 		add_failure(b, e.msg);
 	}
@@ -706,7 +708,7 @@ static int add_contents(struct calls *c, struct strbuf *b, struct err *e)
 {
 	auto_close int fd = cells_take_file(c->cells);
 
-	c->code = no_resource(c);
+	c->code = no_resource_code(c);
 	emit_open(b, "contents", '[');
 	if (resource_add(b, fd, c->path, &c->cfg->limits, RESOURCE_AS_CONTENTS,
 		    e) < 0)
@@ -726,15 +728,15 @@ static int add_result(struct calls *c, struct strbuf *b)
 		return 0;
 	}
 	c->code = MESSAGE_FAILED;
-	note_over(c);
+	note_failure(c);
 	if (c->why.msg[0])
 		return -1;
 	return c->call->kind == CALLS_READ ? add_contents(c, b, &c->why)
 					   : add_page(c, b, &c->why);
 }
 
-/* A client that cancels a call does not hear what became of its cell: the next
- * answer says it. */
+/* A client that cancels a call gets no answer. Have the next answer say how the
+ * cancelled cell ended. */
 static void note_dropped(struct calls *c)
 {
 	const struct jail_done *d;

@@ -3,14 +3,14 @@
  * mcp.c - cellblock --mcp
  *
  * Runs in:   front end; confined before it reads the first message: it can open
- *            no file, and start nothing but sessions, through the maker
- * Trusts:    nobody whose message it reads
- * Leaves:    an answer for each request, whatever its line held, and no session
+ *            no file, and starts only sessions, through the supplier
+ * Trusts:    no message
+ * Leaves:    an answer for each request and each malformed line, and no session
  *
- * Calls that need the session wait for each other, in order; all else is
- * answered at once, also while a cell runs. Two kinds of clients come: those
- * that begin with `initialize`, and those that send the protocol's version with
- * each request (since 2026-07-28).
+ * Calls that need the session wait in a queue. We answer all other requests at
+ * once, also while a cell runs. Old clients begin with `initialize`; since
+ * version 2026-07-28 of the protocol clients send the version with each request
+ * instead.
  */
 #include "mcp.h"
 
@@ -29,13 +29,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sessions at a time: the one there is, and those on their way out. */
+/* Most sessions at a time: the current one, and those that are ending. */
 #define SESSIONS_MAX 4
-/* Calls that wait. All their messages together take no more than the longest
- * may; and how many bytes a value counts for. */
+/* Most calls that wait. All their messages together are no larger than
+ * longest_message(); each JSON value counts VALUE_BYTES more. */
 #define CALLS_MAX 64
 #define VALUE_BYTES 64
-/* A message that may be written without waiting (pipe(7): PIPE_BUF). */
+/* Messages below this size can be written without waiting after POLLOUT
+ * (pipe(7): PIPE_BUF). */
 #define SMALL 4096
 
 /* The versions of the protocol, newest first; the first has no handshake. */
@@ -44,10 +45,10 @@ static const char *const versions[] = {
 enum { STATELESS = 0, NEWEST = 1, BATCHES = 3 };
 enum { NVERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
-/* Key of the protocol's version in a request, where there is no handshake. */
+/* The key of the protocol's version in a request without a handshake. */
 static const char version_key[] = "io.modelcontextprotocol/protocolVersion";
 
-/* Answers that go out together. */
+/* The answers to a batch, which we send together. */
 struct message_batch {
 	struct strbuf b;
 	int waiting; /* messages without an answer yet */
@@ -56,7 +57,7 @@ struct message_batch {
 struct mcp_waiting {
 	struct call call;
 	struct message_batch *batch; /* NULL: the call came alone */
-	size_t bytes;		     /* that its message takes */
+	size_t bytes;		     /* that its message counts for */
 };
 
 struct mcp {
@@ -64,10 +65,10 @@ struct mcp {
 	const struct config *cfg; /* borrowed */
 	struct stream in;
 	struct calls *calls;
-	int version; /* that was agreed on */
+	int version; /* the one agreed on */
 	struct mcp_waiting *queue[CALLS_MAX];
-	size_t n, bytes; /* the calls that wait; what they take */
-	bool begun;	 /* the first of them is being served */
+	size_t n, bytes; /* the calls that wait; their bytes */
+	bool begun;	 /* calls.c serves the first of them */
 	bool failed;	 /* no answer can be written: `err` */
 	struct err err;
 };
@@ -87,8 +88,8 @@ static void emit_message(struct mcp *m, struct strbuf *b)
 	strbuf_free(b);
 }
 
-/* One message of a batch is done: `b` is its answer, or empty. */
-static void batch_done(
+/* Count a message of a batch as done. `b` is its answer, or empty. */
+static void finish_batched(
 	struct mcp *m, struct message_batch *batch, struct strbuf *b)
 {
 	if (b->n) {
@@ -106,12 +107,12 @@ static void batch_done(
 	free(batch);
 }
 
-/* `b` answers a message; empty: nothing does. */
+/* Send `b` as the answer to a message; empty: it has none. */
 static void answer_message(
 	struct mcp *m, struct message_batch *batch, struct strbuf *b)
 {
 	if (batch)
-		batch_done(m, batch, b);
+		finish_batched(m, batch, b);
 	else if (b->n)
 		emit_message(m, b);
 }
@@ -131,7 +132,7 @@ static void send_error(struct mcp *m, int code, const char *text)
 	emit_message(m, &b);
 }
 
-/* ---- what is answered at once ---- */
+/* ---- answers without the session ---- */
 
 static void add_versions(struct strbuf *b, const char *key)
 {
@@ -141,7 +142,7 @@ static void add_versions(struct strbuf *b, const char *key)
 	emit_close(b, ']');
 }
 
-/* Add what we offer to every client. */
+/* Add our capabilities, and the instructions for the model. */
 static void add_offer(struct mcp *m, struct strbuf *b)
 {
 	const struct limits *l = &m->cfg->limits;
@@ -160,7 +161,8 @@ static void add_offer(struct mcp *m, struct strbuf *b)
 	strbuf_free(&text);
 }
 
-/* The version that was asked for, or the newest with a handshake. */
+/* Agree on the version that the client asks for, or else on the newest with a
+ * handshake. */
 static int add_initialize(
 	struct mcp *m, const struct message *q, struct strbuf *b)
 {
@@ -218,14 +220,14 @@ static int add_templates(
 
 /* ---- methods ---- */
 
-/* Every method: what adds the members of its result, or -1 when its params are
- * not in order; or which kind of call it is. */
+/* All methods. add() appends the members of the result; -1: the params are
+ * wrong. A method without add() is a call of this kind. */
 static const struct method {
 	const char *name;
 	int (*add)(struct mcp *m, const struct message *q, struct strbuf *b);
 	enum calls_kind kind;
 	enum message_cache cache;
-	bool handshake; /* only where there is one */
+	bool handshake; /* only for clients with one */
 } methods[] = {
 	{"initialize", add_initialize, .handshake = true},
 	{"server/discover", add_discover, .cache = MESSAGE_FOR_GOOD},
@@ -237,7 +239,7 @@ static const struct method {
 	{"resources/read", NULL, CALLS_READ},
 };
 
-static const struct method *method_find(const char *name)
+static const struct method *find_method(const char *name)
 {
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
 		if (!strcmp(methods[i].name, name))
@@ -245,7 +247,7 @@ static const struct method *method_find(const char *name)
 	return NULL;
 }
 
-/* The version that a request brings along is the one without a handshake. */
+/* A request that names a version must name the one without a handshake. */
 static bool version_is_known(const json_t *version)
 {
 	const char *s = json_string_value(version);
@@ -264,8 +266,8 @@ static void add_version_error(
 	strbuf_puts(b, "}}}");
 }
 
-/* Longest message: one file, in base64 or with escapes, and one cell. It is
- * held by this process, where no limit of the session counts it. */
+/* Longest message: one file, in base64 or with escapes, and one cell. No limit
+ * of the session counts it, because this process holds it. */
 static size_t longest_message(const struct limits *l)
 {
 	return (size_t)(2 * l->max_file_bytes + 6 * l->source_bytes) +
@@ -280,8 +282,7 @@ static bool is_in_use(const struct mcp *m, const json_t *id)
 	return false;
 }
 
-/* Let a call wait for the session: takes the message. False when there are too
- * many. */
+/* Let a call wait for the session (takes the message). False: too many wait. */
 static bool enqueue_call(struct mcp *m, struct message *q,
 	struct message_batch *batch, const struct method *method, size_t bytes)
 {
@@ -307,7 +308,7 @@ static void serve_request(struct mcp *m, struct message *q,
 	struct message_batch *batch, size_t bytes)
 {
 	const json_t *version = message_meta(q, version_key);
-	const struct method *method = method_find(q->method);
+	const struct method *method = find_method(q->method);
 	struct strbuf b = {0};
 	size_t before;
 
@@ -371,7 +372,7 @@ static void cancel_call(struct mcp *m, const json_t *id)
 	}
 }
 
-static void take_note(struct mcp *m, const struct message *q)
+static void handle_notification(struct mcp *m, const struct message *q)
 {
 	const json_t *id = json_object_get(q->params, "requestId");
 
@@ -381,8 +382,8 @@ static void take_note(struct mcp *m, const struct message *q)
 
 /* ---- messages ---- */
 
-/* Takes the value. */
-static void take_message(
+/* Handle a message (`root` is taken). */
+static void handle_message(
 	struct mcp *m, json_t *root, struct message_batch *batch, size_t bytes)
 {
 	struct strbuf b = {0};
@@ -393,7 +394,7 @@ static void take_message(
 		serve_request(m, &q, batch, bytes);
 		break;
 	case MESSAGE_NOTE:
-		take_note(m, &q);
+		handle_notification(m, &q);
 		answer_message(m, batch, &b);
 		break;
 	case MESSAGE_ANSWER:
@@ -407,8 +408,8 @@ static void take_message(
 	message_fini(&q);
 }
 
-/* Several messages in a list, where the version has that. */
-static void take_batch(struct mcp *m, const json_t *list, size_t bytes)
+/* Handle a list of messages, in the version of the protocol that has lists. */
+static void handle_batch(struct mcp *m, const json_t *list, size_t bytes)
 {
 	struct message_batch *batch;
 	json_t *v;
@@ -428,14 +429,14 @@ static void take_batch(struct mcp *m, const json_t *list, size_t bytes)
 		send_error(m, MESSAGE_FAILED, "out of memory");
 		return;
 	}
-	/* One more, or the first could end the batch. */
+	/* Count one more: else the first answer could end the batch. */
 	batch->waiting = (int)json_array_size(list) + 1;
 	json_array_foreach(list, i, v)
-		take_message(m, json_incref(v), batch, bytes);
-	batch_done(m, batch, &(struct strbuf){0});
+		handle_message(m, json_incref(v), batch, bytes);
+	finish_batched(m, batch, &(struct strbuf){0});
 }
 
-static void take_line(struct mcp *m, const char *text, size_t n)
+static void handle_line(struct mcp *m, const char *text, size_t n)
 {
 	size_t bytes = n + (size_t)m->in.found * VALUE_BYTES;
 	char why[JSON_ERROR_TEXT_LENGTH + 32];
@@ -447,15 +448,15 @@ static void take_line(struct mcp *m, const char *text, size_t n)
 		snprintf(why, sizeof(why), "Parse error: %s", e.text);
 		send_error(m, MESSAGE_NO_JSON, why);
 	} else if (json_is_array(root)) {
-		take_batch(m, root, bytes);
+		handle_batch(m, root, bytes);
 		json_decref(root);
 	} else {
-		take_message(m, root, NULL, bytes);
+		handle_message(m, root, NULL, bytes);
 	}
 }
 
-/* Serve what was read. False at the end. */
-static bool take_lines(struct mcp *m)
+/* Handle the lines that were read. False: the input has ended. */
+static bool handle_lines(struct mcp *m)
 {
 	const char *text;
 	size_t n;
@@ -468,7 +469,7 @@ static bool take_lines(struct mcp *m)
 		case STREAM_FAILED:
 			return false;
 		case STREAM_REQUEST:
-			take_line(m, text, n);
+			handle_line(m, text, n);
 			break;
 		case STREAM_LONG:
 			send_error(m, MESSAGE_NO_REQUEST,
@@ -521,8 +522,8 @@ static void advance_queue(struct mcp *m)
 	}
 }
 
-/* A client that does not read what it asked for goes without. */
-static void tell_progress(struct mcp *m)
+/* Send a progress notification, unless the client reads too slowly. */
+static void send_progress(struct mcp *m)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
 	struct strbuf b = {0};
@@ -545,10 +546,10 @@ static int serve_turn(struct mcp *m, struct err *e)
 	calls_turn(m->calls, p + 1);
 	if (p[0].revents && stream_read(&m->in) < 0)
 		return err_errno(e, "read standard input");
-	if (!take_lines(m))
+	if (!handle_lines(m))
 		return 0;
 	advance_queue(m);
-	tell_progress(m);
+	send_progress(m);
 	if (m->failed)
 		*e = m->err;
 	return m->failed ? -1 : 1;
@@ -558,7 +559,7 @@ int mcp_run(struct mcp *m, struct log *log, struct err *e)
 {
 	int r;
 
-	/* A write that fails is an error. */
+	/* A write that fails shall return an error. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	stream_open(&m->in, STDIN_FILENO, longest_message(&m->cfg->limits),
@@ -598,7 +599,7 @@ int mcp_close(struct mcp *m, struct err *e)
 	struct strbuf nothing = {0};
 	int failed, r;
 
-	m->failed = true; /* nobody reads answers any more */
+	m->failed = true; /* the client reads no more answers */
 	failed = calls_close(m->calls, e);
 	while (m->n > 0)
 		dequeue_call(m, m->n - 1, &nothing);

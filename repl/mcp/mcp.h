@@ -12,11 +12,11 @@ struct jail_spec;
 struct log;
 struct mcp;
 
-/* Most of a cell's output that is answered. */
+/* Most bytes of a cell's output in an answer. */
 #define MCP_OUTPUT_MAX 500000
 
-/* Get ready, before it is confined: fork the maker, and have the session made.
- * 0, or -1 with e. */
+/* Prepare before the process confines itself: fork the supplier, and have it
+ * make the session. 0, or -1 with e. */
 int mcp_open(struct mcp **out, const struct config *cfg,
 	const struct jail_spec *spec, struct err *e);
 
@@ -24,8 +24,8 @@ int mcp_open(struct mcp **out, const struct config *cfg,
  * e, when a session failed or no answer could be written. */
 int mcp_run(struct mcp *m, struct log *log, struct err *e);
 
-/* End the session, and wait until it is gone. -1 with e when something may be
- * left. */
+/* End the session, and wait until it is gone. -1 with e when a session failed,
+ * or something may be left. */
 int mcp_close(struct mcp *m, struct err *e);
 
 #endif

@@ -3,8 +3,8 @@
  * message.c - JSON-RPC 2.0, as the Model Context Protocol has it
  *
  * Runs in:   front end, confined
- * Trusts:    nobody: a message is a stranger's
- * Leaves:    a message whose parts have their types, or words
+ * Trusts:    nobody: a message is a client's
+ * Leaves:    a message in which each part has its type, or the reason why not
  *
  * Params are an object and never a list, an id is a string or an integer and
  * never null: the protocol is stricter than JSON-RPC.

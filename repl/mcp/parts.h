@@ -6,7 +6,7 @@
  *	calls.c		the session, and the call that is served in it
  *	uri.c		names of files as URIs
  *	resource.c	files of the home, as tools and as resources
- *	tools.c		what the tools are called, take and give: tools.txt
+ *	tools.c		names, arguments and results of the tools: tools.txt
  */
 #ifndef REPL_MCP_PARTS_H
 #define REPL_MCP_PARTS_H
@@ -30,16 +30,16 @@ enum {
 	MESSAGE_NO_METHOD = -32601,
 	MESSAGE_BAD_PARAMS = -32602,
 	MESSAGE_FAILED = -32603,
-	/* of the protocol's own */
+	/* the protocol's own */
 	MESSAGE_NO_RESOURCE = -32002, /* until 2025-11-25 */
 	MESSAGE_NO_VERSION = -32022,  /* since 2026-07-28 */
 };
 
 enum message_kind {
 	MESSAGE_REQUEST,
-	MESSAGE_NOTE,	/* nobody waits for an answer */
-	MESSAGE_ANSWER, /* to a request, and we send none */
-	MESSAGE_BAD,	/* not in order: `why`, `code` */
+	MESSAGE_NOTE,	/* a notification, without an answer */
+	MESSAGE_ANSWER, /* to a request; but we send none */
+	MESSAGE_BAD,	/* malformed: `why`, `code` */
 };
 
 /* One message. All but `root` borrow from it. */
@@ -52,7 +52,7 @@ struct message {
 	const char *why; /* static */
 };
 
-/* Take a value apart (takes it). message_fini() frees. */
+/* Parse a value (taken). message_fini() frees the message. */
 enum message_kind message_take(struct message *m, json_t *root);
 void message_fini(struct message *m);
 
@@ -67,17 +67,18 @@ void message_begin(struct strbuf *b);
 void message_add_result(struct strbuf *b, const json_t *id);
 
 /* Append an answer that is an error, without its last two brackets; `id` NULL:
- * nobody knows to what. */
+ * we do not know the request. */
 void message_add_error(
 	struct strbuf *b, const json_t *id, int code, const char *text);
 
 /* How long a client may keep a result. */
 enum message_cache { MESSAGE_FOR_ONCE, MESSAGE_STALE, MESSAGE_FOR_GOOD };
 
-/* End a result; the protocol without handshakes wants more in it. */
+/* End a result. The protocol without handshakes (`stateless`) wants more
+ * members in it. */
 void message_end(struct strbuf *b, bool stateless, enum message_cache cache);
 
-/* Append who we are. */
+/* Append our name and version. */
 void message_add_server(struct strbuf *b, const char *key);
 
 /* ---- calls.c ---- */
@@ -100,18 +101,19 @@ struct call {
 	struct message m;
 	enum calls_kind kind;
 	bool stateless; /* of the protocol without handshakes */
-	bool dropped;	/* nobody wants the answer any more */
+	bool dropped;	/* the client has cancelled it */
 };
 
-/* Begin with a session from the pool. All is borrowed. A session that cannot be
- * had is told to each call. 0, or -1 with e. */
+/* Begin with a session from the pool. All is borrowed. Without a session the
+ * answer to each call says why. 0, or -1 with e. */
 int calls_open(struct calls **out, struct pool *pool, const struct config *cfg,
 	struct log *log, struct err *e);
 
-/* End the session. -1 with e when no jail could be built, or it broke. */
+/* End the session. -1 with e when a jail could not be built, or a session
+ * broke. */
 int calls_close(struct calls *c, struct err *e);
 
-/* Append what the tools are. */
+/* Append the table of tools. */
 void calls_add_tools(const struct calls *c, struct strbuf *b);
 
 bool calls_is_ready(const struct calls *c);
@@ -119,37 +121,37 @@ bool calls_is_ready(const struct calls *c);
 /* Begin to serve a call (borrowed until it is answered). */
 void calls_begin(struct calls *c, const struct call *call);
 
-/* As in json.h, also between calls; and the pool's. */
+/* As cells_polls() and cells_turn(), also between calls, and with the pool's
+ * descriptors. */
 #define CALLS_POLLS (CELLS_POLLS + 8)
 int calls_polls(const struct calls *c, struct pollfd p[static CALLS_POLLS]);
 void calls_turn(struct calls *c, const struct pollfd *p);
 bool calls_is_done(const struct calls *c);
 
-/* Interrupt the cell that runs; nothing else takes long. */
+/* Interrupt the cell that runs; no other call takes long. */
 void calls_interrupt(struct calls *c);
 
 /* Append the answer, a whole message. A call that was dropped has none. */
 void calls_answer(struct calls *c, struct strbuf *b);
 
-/* Append how far the call is, a whole message, if it is time and the client
- * asked for it. */
+/* Append a progress notification, a whole message, if the client wants one and
+ * it is due. */
 void calls_add_progress(struct calls *c, struct strbuf *b);
 
 /* ---- uri.c ---- */
 
 /*
  * A file of the home has the URI cellblock:///PATH, in which all bytes but
- * letters, digits and -._~/ are written as %XX. So every name has one, whatever
- * its bytes.
+ * letters, digits and -._~/ are written as %XX. So every name has a URI.
  */
 
 #define URI_SCHEME "cellblock:///"
 
-/* Append a path with escapes; a member "uri", which is that of the path. */
+/* Append a path with escapes; append a member "uri" with the URI of a path. */
 void uri_escape(struct strbuf *b, const char *path);
 void uri_add(struct strbuf *b, const char *path);
 
-/* Take the escapes out, in place. 0; -1: half an escape, or a NUL. */
+/* Replace the escapes, in place. 0; -1: an incomplete escape, or a NUL. */
 int uri_unescape(char *s);
 
 bool uri_is_ours(const char *s);
@@ -159,7 +161,7 @@ char *uri_path(const char *uri, struct err *e);
 
 /* ---- resource.c ---- */
 
-/* Longest file that is read, and most that is told of one: clients take
+/* Longest file that we read; most bytes that it may take as JSON: clients take
  * messages of 10 MiB. */
 #define RESOURCE_MAX (5 << 20)
 #define RESOURCE_TOLD_MAX (7 << 20)
@@ -182,9 +184,9 @@ int resource_add_page(struct strbuf *b, const struct jail_files *files,
 void resource_add_files(struct strbuf *b, struct strbuf *text,
 	const struct jail_files *files, const char *pattern);
 
-/* How a file is told. */
+/* The form of a file in an answer. */
 enum resource_as {
-	RESOURCE_AS_CONTENTS, /* one of "contents" */
+	RESOURCE_AS_CONTENTS, /* an item of "contents" */
 	RESOURCE_AS_BLOCK,    /* a block of a tool's "content" */
 };
 
@@ -199,8 +201,8 @@ void resource_add_picture(
 /* True if the bytes begin as a picture of this type does. */
 bool resource_is_png(const char *s, size_t n);
 
-/* Make it a request to write a file with the text, or the base64; the caller
- * ends with request_fini() either way. 0, or -1 with e. */
+/* Make *q a request to write a file with the text, or with what the base64
+ * encodes. The caller calls request_fini() either way. 0, or -1 with e. */
 int resource_take(struct request *q, const char *path, const json_t *text,
 	const json_t *base64, const struct limits *limits, struct err *e);
 
@@ -229,12 +231,12 @@ void tools_leave_out(json_t *tools, enum tools_tool tool);
 /* Append the table. */
 void tools_add(struct strbuf *b, const json_t *tools);
 
-/* Which tool has this name. */
+/* The tool of this name, or TOOLS_UNKNOWN. */
 enum tools_tool tools_find(const json_t *name);
 
-/* Hold the arguments of a call (NULL: none) against the tool's inputSchema: its
- * names, their types, what is required. 0, or -1 with e, in words that who
- * called can act on. */
+/* Check the arguments of a call (NULL: none) against the tool's inputSchema:
+ * their names, their types, the required ones. 0, or -1 with e, in words that
+ * the client can act on. */
 int tools_check(const json_t *tools, enum tools_tool tool,
 	const json_t *arguments, struct err *e);
 

@@ -6,7 +6,7 @@
  * Trusts:    nobody: URIs and names are a client's, files are a cell's. The
  *            warden opens and names files, and lets nothing but regular files
  *            of the home through
- * Leaves:    a file whole or not at all
+ * Leaves:    a whole file, or an error
  */
 #include "repl/mcp/parts.h"
 
@@ -22,9 +22,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Resources of one page. */
+/* Most resources of a page. */
 #define PAGE 500
-/* Bytes of a list, beyond which it ends. */
+/* A list ends behind so many bytes. */
 #define LIST_MAX (2 << 20)
 
 /* ---- names ---- */
@@ -140,8 +140,9 @@ void resource_add_files(struct strbuf *b, struct strbuf *text,
 
 /* ---- one file ---- */
 
-/* Pictures that clients show, by how they begin. */
-static const char *picture_type(const char *s, size_t n)
+/* The type of a picture that clients can show, by its first bytes; NULL: it is
+ * none. */
+static const char *find_picture_type(const char *s, size_t n)
 {
 	static const struct {
 		const char *type, *start;
@@ -163,7 +164,7 @@ static const char *picture_type(const char *s, size_t n)
 
 bool resource_is_png(const char *s, size_t n)
 {
-	const char *type = picture_type(s, n);
+	const char *type = find_picture_type(s, n);
 
 	return type && !strcmp(type, "image/png");
 }
@@ -228,7 +229,7 @@ int resource_add(struct strbuf *b, int fd, const char *path,
 		strbuf_free(&file);
 		return -1;
 	}
-	picture = picture_type(file.s, file.n);
+	picture = find_picture_type(file.s, file.n);
 	text = !picture && emit_is_text(file.s, file.n) &&
 	       !(file.n && memchr(file.s, '\0', file.n));
 	type = picture ? picture
@@ -258,7 +259,7 @@ int resource_add(struct strbuf *b, int fd, const char *path,
 	return 0;
 }
 
-/* The bytes that the base64 says. Owned; NULL with e. */
+/* Decode base64. Owned; NULL with e. */
 static char *decode_content(const json_t *base64, size_t *n, struct err *e)
 {
 	size_t length = json_string_length(base64);

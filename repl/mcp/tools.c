@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tools.c - what the tools are called, take and give
+ * tools.c - names, arguments and results of the tools
  *
  * Runs in:   front end, confined
  * Trusts:    tools.txt, which is built in; no argument of a call
  *
- * What a client is told of a tool's arguments is what they are checked against.
+ * We check arguments against the schema that we send to clients.
  */
 #include "repl/mcp/parts.h"
 
@@ -70,7 +70,7 @@ enum tools_tool tools_find(const json_t *name)
 	return (enum tools_tool)i;
 }
 
-static const json_t *schema_of(const json_t *tools, enum tools_tool tool)
+static const json_t *find_schema(const json_t *tools, enum tools_tool tool)
 {
 	const json_t *found = NULL, *v;
 	size_t i;
@@ -104,7 +104,7 @@ static int check_type(
 int tools_check(const json_t *tools, enum tools_tool tool,
 	const json_t *arguments, struct err *e)
 {
-	const json_t *schema = schema_of(tools, tool);
+	const json_t *schema = find_schema(tools, tool);
 	const json_t *properties = json_object_get(schema, "properties");
 	const json_t *required = json_object_get(schema, "required");
 	const char *name;

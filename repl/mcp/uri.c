@@ -3,8 +3,8 @@
  * uri.c - names of files as URIs
  *
  * Runs in:   front end, confined
- * Trusts:    nobody. A path that comes of a URI may lead anywhere: the warden
- *            decides what it opens
+ * Trusts:    nobody. The path of a URI may lead anywhere: the warden decides
+ *            what to open
  */
 #include "repl/mcp/parts.h"
 
