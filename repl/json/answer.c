@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * answer.c - what became of a request, in JSON
+ * answer.c - the answer to a request, in JSON
  *
  * Runs in:   front end, confined
- * Trusts:    the warden for the figures; all texts and files are a program's
+ * Trusts:    the warden for the figures; no text and no file of a program
  */
 #include "repl/json/json.h"
 
@@ -25,14 +25,15 @@ void answer_add_refusal(
 	emit_close(b, '}');
 }
 
-static int exit_status(const struct jail_program *p)
+static int find_exit_status(const struct jail_program *p)
 {
 	if (WIFSIGNALED(p->status))
 		return 128 + WTERMSIG(p->status);
 	return WEXITSTATUS(p->status);
 }
 
-/* The last key of each form is a list of files, which takes its time. */
+/* Begin the list of files. It is the last member of both forms, because it is
+ * made in steps. */
 static void begin_files(struct answer *a, const struct attach_store *store)
 {
 	struct run *r = a->run;
@@ -68,7 +69,7 @@ size_t answer_unify_lines(char *s, size_t n, char *last)
 	return to;
 }
 
-/* Nothing but a message: there is no return code. */
+/* Append an answer that is only a message, without a return code. */
 static void add_message(struct strbuf *b, const char *text)
 {
 	emit_open(b, NULL, '{');
@@ -97,7 +98,7 @@ static void add_snekbox(struct answer *a)
 	strbuf_free(&out);
 	emit_int(b, "returncode",
 		r->how == RUN_CUT ? 128 + SIGTERM
-				  : exit_status(&r->drive.program));
+				  : find_exit_status(&r->drive.program));
 	begin_files(a, NULL);
 }
 
@@ -112,7 +113,7 @@ static void end_snekbox(struct answer *a, const char *why)
 
 /* ---- our form ---- */
 
-/* A stream; one that is longer than it may be says so at its end. */
+/* Append an output stream. One that was cut says so at its end. */
 static void add_stream(
 	struct strbuf *b, const char *key, const struct capture *c)
 {
@@ -140,7 +141,7 @@ static void add_piece(
 		emit_word(b, key, "null");
 }
 
-/* The value as JSON, if that is what the report says. */
+/* Append the value as JSON if the report has that, else its repr() or null. */
 static void add_value(struct strbuf *b, const struct report *p)
 {
 	json_t *v = p->json.p ? json_loadb(p->json.p, p->json.n,
@@ -207,7 +208,7 @@ static void add_ours(struct answer *a, const struct attach_store *store)
 	emit_open(b, NULL, '{');
 	add_stream(b, "stdout", &r->out);
 	add_stream(b, "stderr", &r->err_out);
-	emit_int_or_null(b, "exit_code", !late, exit_status(p));
+	emit_int_or_null(b, "exit_code", !late, find_exit_status(p));
 	emit_bool(b, "timed_out", late);
 	emit_int(b, "duration_ms", p->wall_ms);
 	add_report(b, &r->report);

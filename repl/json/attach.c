@@ -3,8 +3,8 @@
  * attach.c - files of the home that go into an answer
  *
  * Runs in:   front end, confined, after the program's end
- * Trusts:    nothing of the home: names are any bytes, a length says nothing
- *            about what is allocated, a tree is as deep as there are names
+ * Trusts:    nothing of the home: a name can be any bytes, a file can be
+ *            sparse, a tree can be as deep as there are names
  */
 #include "repl/json/json.h"
 
@@ -26,10 +26,10 @@ static const char too_late[] =
 	"TimeoutError: Exceeded time limit while parsing attachments";
 static const char bad_name[] =
 	"FileParsingError: invalid bytes in filename while parsing attachments";
-static const char unknown[] =
+static const char unknown_error[] =
 	"FileParsingError: Unknown error while parsing attachments";
 
-/* How long one turn takes, but for the file that it looks at last. */
+/* Longest turn, not counting its last file. */
 #define TURN_MS 3
 
 struct attach {
@@ -39,8 +39,8 @@ struct attach {
 	bool kind;
 	struct jail_files files;
 	bool asked, listed;
-	size_t before, at;		 /* of the text, of the files */
-	int64_t left_ms, end_ms, due_ms; /* due_ms: the names must be there */
+	size_t before, at;		 /* bytes of `b` before; next file */
+	int64_t left_ms, end_ms, due_ms; /* due_ms: the names are due */
 	int64_t total;
 	int n;
 };
@@ -59,7 +59,7 @@ static bool was_sent(
 	return false;
 }
 
-/* Multiples of three bytes, so that the pieces join. */
+/* A multiple of three bytes, so that the base64 of the pieces joins. */
 #define PIECE (3 * 16384)
 
 static const char *add_content(struct attach *a, int fd, int64_t size)
@@ -70,7 +70,7 @@ static const char *add_content(struct attach *a, int fd, int64_t size)
 		int64_t want = size - at < PIECE ? size - at : PIECE;
 
 		if (pread(fd, piece, (size_t)want, at) != want)
-			return unknown;
+			return unknown_error;
 		base64_add(a->b, piece, (size_t)want);
 		if (now_ms() > a->end_ms)
 			return too_late;
@@ -103,11 +103,12 @@ static const char *add_file(
 	emit_close(a->b, '}');
 	a->n++;
 	a->total += size;
-	return a->b->failed ? unknown : why;
+	return a->b->failed ? unknown_error : why;
 }
 
-/* Look at one entry. *full: it and all further ones stay out. */
-static const char *look_at_entry(
+/* Add an entry, if it is a file to attach. *full: this entry and all after it
+ * stay out. */
+static const char *add_entry(
 	struct attach *a, const struct jail_file *f, bool *full)
 {
 	const struct limits *l = a->rules.limits;
@@ -126,7 +127,7 @@ static const char *look_at_entry(
 	return *full ? NULL : add_file(a, f->path, fd, st.st_size);
 }
 
-static int depth_of(const char *path)
+static int count_depth(const char *path)
 {
 	int n = 0;
 
@@ -135,7 +136,7 @@ static int depth_of(const char *path)
 	return n;
 }
 
-/* The home has been listed. */
+/* Take the names from the drive: the home has been listed. */
 static void take_names(struct attach *a)
 {
 	a->asked = a->listed = true;
@@ -146,12 +147,12 @@ static void take_names(struct attach *a)
 static const char *check_depths(const struct attach *a)
 {
 	for (size_t i = 0; i < a->files.n; i++)
-		if (depth_of(a->files.v[i].path) > DEPTH_MAX)
+		if (count_depth(a->files.v[i].path) > DEPTH_MAX)
 			return too_deep;
 	return NULL;
 }
 
-/* Ask for the names. The warden walks through the home meanwhile, and others
+/* Ask the warden for the names. While it walks through the home, other requests
  * have their turn. */
 static void ask_for_names(struct attach *a)
 {
@@ -169,11 +170,11 @@ static const char *poll_names(struct attach *a)
 		ask_for_names(a);
 	drive_take(d);
 	if (!d->replied)
-		return d->gone		      ? unknown
+		return d->gone		      ? unknown_error
 		       : now_ms() > a->due_ms ? too_late
 					      : NULL;
 	if (!d->ok)
-		return unknown;
+		return unknown_error;
 	take_names(a);
 	return check_depths(a);
 }
@@ -204,8 +205,8 @@ void attach_close(struct attach *a)
 	free(a);
 }
 
-/* Its time is its own: what others take meanwhile is not counted. It looks at
- * one file at least, however slowly we run. */
+/* Only time in our own turns counts (left_ms), not that of other requests. We
+ * look at one file at least, however slow the host is. */
 bool attach_turn(struct attach *a, const char **why)
 {
 	int64_t begun = now_ms();
@@ -216,7 +217,7 @@ bool attach_turn(struct attach *a, const char **why)
 	while (!*why && a->listed && !full && a->at < a->files.n) {
 		*why = now_ms() > a->end_ms
 			       ? too_late
-			       : look_at_entry(a, &a->files.v[a->at++], &full);
+			       : add_entry(a, &a->files.v[a->at++], &full);
 		if (now_ms() - begun >= TURN_MS)
 			break;
 	}
@@ -244,7 +245,7 @@ const char *attach_files(struct strbuf *b, struct drive *d,
 	const char *why;
 
 	if (!a)
-		return unknown;
+		return unknown_error;
 	take_names(a);
 	why = check_depths(a);
 	while (!why && !attach_turn(a, &why))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture.c - what a program writes, as far as an answer has it
+ * capture.c - a program's output, as much as an answer has of it
  *
  * Runs in:   front end, confined
  * Trusts:    nobody: any bytes, any number of them
  * Leaves:    the beginning of the output, and whether there was more
  *
- * snekbox reads chunks of 10,000 characters and adds up what Python needs to
- * hold each: about 50 bytes, and 1, 2 or 4 for each character, whichever the
- * widest takes. It stops after the chunk that is too much.
+ * snekbox reads chunks of 10,000 characters and adds up the memory that Python
+ * needs for each: about 50 bytes, and 1, 2 or 4 bytes a character, as many as
+ * the widest character needs. It stops after the chunk that exceeds the limit.
  */
 #include "repl/json/json.h"
 
@@ -35,12 +35,12 @@ void capture_close(struct capture *c)
 	strbuf_free(&c->text);
 }
 
-static unsigned width_of(unsigned char lead)
+static unsigned find_width(unsigned char lead)
 {
 	return lead < 0xc4 ? 1 : lead < 0xf0 ? 2 : 4;
 }
 
-/* How many of these bytes come before the end of the last chunk. */
+/* How many of these bytes are in chunks that snekbox would read. */
 static size_t count_bytes_within(struct capture *c, const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -54,8 +54,8 @@ static size_t count_bytes_within(struct capture *c, const char *p, size_t n)
 				return i;
 		}
 		c->chars++;
-		if (width_of((unsigned char)p[i]) > c->width)
-			c->width = width_of((unsigned char)p[i]);
+		if (find_width((unsigned char)p[i]) > c->width)
+			c->width = find_width((unsigned char)p[i]);
 	}
 	return n;
 }
@@ -88,7 +88,8 @@ void capture_finish(struct capture *c)
 {
 	int left = 0;
 
-	/* A write end may lie in a socket that the kernel has yet to clear. */
+	/* Do not wait for the end of file: a write end may lie in a message to
+	 * a socket that the kernel has yet to free. */
 	while (c->fd >= 0 && ioctl(c->fd, FIONREAD, &left) == 0 && left > 0)
 		capture_read(c);
 	fd_drop(&c->fd);

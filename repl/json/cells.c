@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cells.c - a session for requests: the steps of each
+ * cells.c - requests in a session, step by step
  *
  * Runs in:   front end, confined
  * Holds:     the master of the session's tty; a pipe for what cells report
  * Trusts:    the warden for when a cell ended and how; nothing that comes from
  *            the tty or the pipe. The end mark only says where a cell's output
  *            ends
- * Leaves:    the session as at a person's prompt after each request
+ * Leaves:    after each request a session as at a person's prompt
  *
  * A cell has a terminal, as at the prompt. The answer has its output as
  * plain text. No person types there: we type the request's standard input, and
  * every further read finds an end of file.
  *
- * Who serves many sessions must not wait for one. So a request has steps, and
- * between them the warden or the cell has its time. Calls that wait for the
- * warden are made only when it has nothing else to do.
+ * A server of many sessions must not wait for one of them. So a request has
+ * steps, and we return to the caller while the warden or the cell works. We
+ * make calls that wait for the warden only when it has nothing else to do.
  */
 #include "repl/json/json.h"
 
@@ -32,23 +32,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends of file that are typed: as many reads as find one. */
+/* We type so many ends of file: so many reads find one. */
 #define ENDS 32
 #define NOTICES_MAX 4096
-/* After so many reads of so few bytes there is a rest before the next: a cell
- * that writes byte by byte, or without end, does not keep us busy. */
+/* After so many reads of so few bytes we pause after each further one: a cell
+ * that writes byte by byte must not keep us busy. */
 #define SMALL_READS 1000
 #define SMALL_BYTES 512
 #define REST_MS 2
-/* Reads that empty the largest pipe there is. */
+/* So many reads empty the largest pipe. */
 #define PIPE_READS 16
-/* Pictures of a cell, together. */
+/* Most bytes of all pictures of a cell. */
 #define REPORT_BYTES (16 << 20)
-/* A buffer that was larger is not kept for the next cell. */
+/* We free a larger buffer before the next cell. */
 #define TEXT_KEPT (64 << 10)
 
-/* How long the warden may take for what it is asked, and for the end of a cell
- * at its limit: longer than its own clocks let it. */
+/* How long the warden may take to answer a call, and to end a cell at its
+ * limit: longer than the warden's own clocks allow. */
 #define ANSWER_MS 60000
 
 static const char forbidden[] = "Request is not allowed";
@@ -58,7 +58,7 @@ enum cells_step {
 	STEP_DONE,  /* nothing */
 	STEP_UP,    /* Python */
 	STEP_REPLY, /* the warden */
-	STEP_PUT,   /* its files are put, some at a time */
+	STEP_PUT,   /* nothing: we put some files in each turn */
 	STEP_CELL,  /* the end of a cell, and of its output */
 };
 
@@ -67,42 +67,44 @@ struct cells {
 	int tty; /* owned; -1: none */
 	char python[64];
 	struct output output;
-	uint32_t no; /* of the last cell */
-	bool stays;  /* exit() ends a cell, not the session */
-	bool furnishes, furnished;
-	bool left;		      /* a cell left it, or its end: */
-	enum jail_limit limit;	      /* what ended it */
+	uint32_t no;		      /* of the last cell */
+	bool stays;		      /* exit() ends a cell, not the session */
+	bool furnishes, furnished;    /* the skeleton: to be put; put */
+	bool left;		      /* a cell ended the session, or could not
+				       * be run */
+	enum jail_limit limit;	      /* that ended the session with a cell */
 	struct err err;		      /* why no cell could be run */
-	char why[VERDICT_MAX];	      /* why it is over, in words */
-	struct strlist notices, told; /* since the last answer; in it */
-	size_t notices_n;	      /* bytes of them */
+	char why[VERDICT_MAX];	      /* why the session is over, in words */
+	struct strlist notices, told; /* since the last answer; in that answer
+				       */
+	size_t notices_n;	      /* bytes of `notices` */
 	/* the request */
 	const struct request *q;
-	const char *refused; /* the title, where it is not in order */
+	const char *refused; /* the title of a refusal, or NULL */
 	char words[1200];
 	enum cells_step step;
 	bool hurried;
-	struct put put; /* files of the request, on their way */
+	struct put put; /* files of the request */
 	/* the cell */
 	struct strbuf text, typed;
 	struct capture report; /* of pictures */
 	int report_in;	       /* the guest's end of its pipe; owned */
 	size_t typed_at;
-	char last;	 /* character of its output */
+	char last;	 /* last character of the output */
 	int small;	 /* reads of few bytes */
-	int64_t rest_ms; /* nothing is read before */
+	int64_t rest_ms; /* we read nothing before */
 	int64_t heard_ms;
-	int64_t due_ms; /* the warden must have spoken */
+	int64_t due_ms; /* the warden's answer is due */
 	char verdict[VERDICT_MAX];
 };
 
-/* The session, whatever ended it. */
+/* True if the session is over, however it ended. */
 static bool is_over(const struct cells *c)
 {
 	return c->drive.over || c->left;
 }
 
-/* ---- its output ---- */
+/* ---- the output of a cell ---- */
 
 static void sink_text(void *arg, const void *buf, size_t n)
 {
@@ -123,7 +125,7 @@ static void add_frame_line(void *arg, const char *text)
 	c->last = '\n';
 }
 
-static void take_running(void *arg, struct jail_event *ev)
+static void handle_running(void *arg, struct jail_event *ev)
 {
 	struct cells *c = arg;
 	const struct output_opts opts = {
@@ -173,9 +175,9 @@ static void write_input(struct cells *c)
 		c->typed_at = c->typed.n;
 }
 
-/* ---- what the warden says ---- */
+/* ---- events of the warden ---- */
 
-static void take_up(void *arg, struct jail_event *ev)
+static void handle_up(void *arg, struct jail_event *ev)
 {
 	struct cells *c = arg;
 
@@ -193,19 +195,20 @@ void cells_note(struct cells *c, const char *text)
 	strlist_add(&c->notices, text);
 }
 
-static void take_notice(void *arg, struct jail_event *ev)
+static void handle_notice(void *arg, struct jail_event *ev)
 {
 	cells_note(arg, ev->text);
 }
 
 static drive_handler *const handlers[DRIVE_HANDLERS] = {
-	[JAIL_UP] = take_up,
-	[JAIL_RUNNING] = take_running,
-	[JAIL_NOTICE] = take_notice,
+	[JAIL_UP] = handle_up,
+	[JAIL_RUNNING] = handle_running,
+	[JAIL_NOTICE] = handle_notice,
 };
 
-/* Take all that has come. The first Python finds the skeleton in its home. */
-static void take_all(struct cells *c)
+/* Take all events. Put the skeleton into the home when the first Python is up.
+ */
+static void take_events(struct cells *c)
 {
 	struct drive *d = &c->drive;
 
@@ -242,15 +245,16 @@ static void prepare_cell(struct cells *c, const struct request *q)
 	c->rest_ms = 0;
 	c->verdict[0] = '\0';
 	strbuf_add(&c->typed, q->input, q->input_n);
-	/* A terminal has no other lines than those that are ended. */
+	/* A program can read a line from a terminal only when the line has
+	 * ended. */
 	if (q->input_n && q->input[q->input_n - 1] != '\n')
 		strbuf_puts(&c->typed, "\n");
 	for (int i = 0; i < ENDS; i++)
 		strbuf_puts(&c->typed, "\x04");
 }
 
-/* All of the report was written before the cell's end was told: as much as a
- * pipe can hold may still be in it. */
+/* Read the rest of the report. The cell wrote it before the warden reported the
+ * cell's end, but a pipe's size of it may still be in the pipe. */
 static void drain_report(struct cells *c)
 {
 	struct pollfd p = {.fd = c->report.fd, .events = POLLIN};
@@ -262,8 +266,8 @@ static void drain_report(struct cells *c)
 	}
 }
 
-/* Forget what came before: an earlier cell may have kept the pipe. */
-static void report_begin(struct cells *c)
+/* Drop bytes in the pipe: an earlier cell may have kept the write end. */
+static void begin_report(struct cells *c)
 {
 	drain_report(c);
 	if (c->report.text.cap > TEXT_KEPT)
@@ -289,18 +293,18 @@ static void start_cell(struct cells *c, const struct request *q)
 
 	prepare_cell(c, q);
 	c->step = STEP_CELL;
-	report_begin(c);
+	begin_report(c);
 	c->left |= drive_run(&c->drive, &run, &c->err) < 0;
 	c->due_ms = now_ms() + q->timeout_ms + longest_end_ms(c);
 }
 
-/* The warden does not run, unless what has come says otherwise: it may be we
- * who did not. */
-static void give_up(struct cells *c)
+/* Give the warden up, unless its answer has come after all: perhaps it was we
+ * that did not run. */
+static void give_warden_up(struct cells *c)
 {
 	struct drive *d = &c->drive;
 
-	take_all(c);
+	take_events(c);
 	if (is_over(c) || (c->step == STEP_CELL && d->ended) ||
 		(c->step == STEP_REPLY && d->replied) ||
 		(c->step == STEP_UP && cells_is_up(c)))
@@ -323,7 +327,8 @@ void cells_interrupt(struct cells *c)
 	}
 }
 
-/* The filter has added a line end where the last line had none. */
+/* End the filter. Take off the line end that it adds to a last line that has
+ * none. */
 static void end_output(struct cells *c)
 {
 	struct output_report r;
@@ -335,7 +340,7 @@ static void end_output(struct cells *c)
 		c->text.n--;
 }
 
-/* The cell has ended, and so has its output. */
+/* Finish the cell, after the end of its output. */
 static void finish_cell(struct cells *c)
 {
 	const struct jail_done *done = &c->drive.done;
@@ -380,7 +385,7 @@ const char *cells_why_over(struct cells *c)
 
 /* Put some files; the cell that they are for begins behind the last. An
  * interrupt before that cancels the cell. */
-static void turn_files(struct cells *c)
+static void continue_files(struct cells *c)
 {
 	enum put_turn put =
 		c->hurried ? PUT_ALL : put_files(&c->put, c->drive.jail, c->q);
@@ -400,8 +405,9 @@ static void turn_files(struct cells *c)
 	put_fini(&c->put);
 }
 
-/* The warden has done what it was asked to, or has time for us. */
-static void take_reply(struct cells *c)
+/* Handle the reply of the warden: it has done what we asked, or (CALL_READY)
+ * has time for us. */
+static void handle_reply(struct cells *c)
 {
 	enum request_form form = c->q->form;
 	bool ok = c->drive.ok;
@@ -420,7 +426,7 @@ static void take_reply(struct cells *c)
 		c->step = STEP_PUT;
 }
 
-static void wait_for_cell(struct cells *c)
+static void check_cell_end(struct cells *c)
 {
 	if (!is_over(c) && !(c->drive.ended && has_shown_all(c)))
 		return;
@@ -429,18 +435,18 @@ static void wait_for_cell(struct cells *c)
 		finish_cell(c);
 }
 
-static void go_on(struct cells *c)
+static void continue_request(struct cells *c)
 {
 	if ((c->step == STEP_UP || c->step == STEP_REPLY ||
 		    (c->step == STEP_CELL && !c->drive.ended)) &&
 		!is_over(c) && now_ms() >= c->due_ms)
-		give_up(c);
+		give_warden_up(c);
 	if (c->step == STEP_REPLY && c->drive.replied && !is_over(c))
-		take_reply(c);
+		handle_reply(c);
 	if (c->step == STEP_PUT && !is_over(c))
-		turn_files(c);
+		continue_files(c);
 	if (c->step == STEP_CELL)
-		wait_for_cell(c);
+		check_cell_end(c);
 	else if (is_over(c) || (c->step == STEP_UP && cells_is_up(c)))
 		c->step = STEP_DONE;
 }
@@ -454,7 +460,7 @@ void cells_begin(struct cells *c, const struct request *q)
 	c->hurried = false;
 	c->step = q->form == REQUEST_SESSION ? STEP_UP : STEP_REPLY;
 	c->due_ms = now_ms() + ANSWER_MS;
-	take_all(c);
+	take_events(c);
 	if (is_over(c) && q->form != REQUEST_SESSION)
 		refuse_request(c, "The session is over", cells_why_over(c));
 	else if (q->form == REQUEST_CELL && q->nfiles == 0)
@@ -471,11 +477,11 @@ void cells_begin(struct cells *c, const struct request *q)
 		drive_call(d,
 			q->form == REQUEST_RESET ? CALL_RESET : CALL_READY, 0,
 			NULL);
-	go_on(c);
+	continue_request(c);
 }
 
 /* The command that does the same at the prompt, or NULL. */
-static const char *command_of(const struct request *q)
+static const char *find_command(const struct request *q)
 {
 	switch (q->form) {
 	case REQUEST_CELL:
@@ -504,7 +510,7 @@ void cells_ask(struct cells *c, const struct request *q)
 {
 	struct err e = {0};
 
-	if (config_check_command(c->drive.cfg, command_of(q), &e) == 0) {
+	if (config_check_command(c->drive.cfg, find_command(q), &e) == 0) {
 		cells_begin(c, q);
 		return;
 	}
@@ -569,7 +575,7 @@ void cells_turn(struct cells *c, const struct pollfd *p)
 
 	/* The warden says that a cell runs before the cell can write. */
 	if (p[0].revents || !c->drive.running)
-		take_all(c);
+		take_events(c);
 	if (p[1].fd == c->tty && p[1].revents & (POLLIN | POLLHUP | POLLERR))
 		read_output(c);
 	if (p[1].fd == c->tty && p[1].revents & POLLOUT)
@@ -579,7 +585,7 @@ void cells_turn(struct cells *c, const struct pollfd *p)
 		capture_read(&c->report);
 		note_read(c, (ssize_t)(c->report.text.n - before));
 	}
-	go_on(c);
+	continue_request(c);
 }
 
 void cells_wait(struct cells *c)
@@ -591,7 +597,7 @@ void cells_wait(struct cells *c)
 		cells_turn(c, p);
 }
 
-/* ---- what a cell showed ---- */
+/* ---- results ---- */
 
 const char *cells_output(const struct cells *c, size_t *n)
 {
@@ -699,7 +705,7 @@ void cells_rest(struct cells *c)
 		strbuf_free(&c->text);
 }
 
-/* ---- its life ---- */
+/* ---- open, close ---- */
 
 int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
 	struct log *log, bool stays, struct err *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * emit.c - JSON, as everything here writes it
+ * emit.c - writing JSON
  *
  * Runs in:   front end, confined
  * Trusts:    keys, which are ours; no text
@@ -44,7 +44,7 @@ static void add_character(struct strbuf *b, uint32_t c)
 	}
 }
 
-/* How many bytes from here on stand for themselves. */
+/* How many bytes from `s` on need no escape. */
 static size_t plain_length(const char *s, const char *end)
 {
 	const char *p = s;

@@ -3,12 +3,12 @@
  * eval.c - cellblock --eval
  *
  * Runs in:   front end; confined before it reads the first request: it can open
- *            no file, and start nothing but sessions, through the maker
- * Trusts:    nobody whose request it reads, no program
+ *            no file, and starts only sessions, through the supplier
+ * Trusts:    no request, no program
  * Leaves:    an answer for each request, in order, and no session
  *
- * The next session is made while a request runs, or while nobody asks for
- * anything: a request pays for its code, not for its jail.
+ * The supplier makes the next session while a request runs, or while we wait
+ * for one: a request does not wait for its jail.
  */
 #include "repl/json/json.h"
 
@@ -23,14 +23,15 @@
 #include <signal.h>
 #include <string.h>
 
-/* Sessions at a time: the one that runs, the next, those on their way out. */
+/* Most sessions at a time: the one that runs, the next, those that are ending.
+ */
 #define SESSIONS_MAX 8
 
 /* ---- ready ---- */
 
-/* Have the next session made, as the last request wanted it: but what is there
- * already will say what it wants. */
-static void expect_more(struct eval *ev)
+/* Have the next session made, of the kind of the last. But if the next request
+ * can be read already, that one says which kind it needs. */
+static void want_next_session(struct eval *ev)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 
@@ -51,7 +52,7 @@ int eval_open(struct eval *ev, const struct config *cfg,
 	if (pool_open(&ev->pool, &offer, e) < 0)
 		return -1;
 	ev->mode = SPEC_CELL;
-	expect_more(ev);
+	want_next_session(ev);
 	return 0;
 }
 
@@ -73,7 +74,7 @@ struct eval_state {
 	struct jail *jail; /* of the session, if there is one */
 	struct cells *cells;
 	int served;
-	bool refused; /* one was not in order */
+	bool refused; /* a request was invalid */
 	bool failed;  /* a jail failed: `err` */
 	struct err err;
 };
@@ -101,7 +102,7 @@ static int write_refusal(struct eval_state *s, const char *title,
 	return write_answer(&b, e);
 }
 
-/* Run it in a session of its own, which the caller ends. */
+/* Run a request in a session of its own, which the caller ends. */
 static struct jail *run_alone(
 	struct eval_state *s, const struct request *q, struct run *r)
 {
@@ -156,7 +157,7 @@ static int serve_alone(
 
 /* ---- a session ---- */
 
-/* The session broke: answer so, and end with e. */
+/* Answer that the session broke. Returns -1; e says why. */
 static int write_broken(
 	struct strbuf *b, const char *title, const struct err *e)
 {
@@ -281,7 +282,7 @@ static int refuse_size(struct eval_state *s, const char *words, struct err *e)
 		s, "Request is too large", words, strlen(words), e);
 }
 
-/* The next request of the stream: 1 served, 0 there is none, -1 with e. */
+/* Serve the next request of the stream. 1; 0: there is none; -1 with e. */
 static int serve_next(struct eval_state *s, struct err *e)
 {
 	const char *text;
@@ -289,7 +290,7 @@ static int serve_next(struct eval_state *s, struct err *e)
 	int r = 0;
 
 	if (!s->cells && stream_is_empty(&s->in))
-		expect_more(s->ev);
+		want_next_session(s->ev);
 	switch (stream_next(&s->in, &text, &n)) {
 	case STREAM_END:
 		return 0;
@@ -320,7 +321,7 @@ int eval_run(struct eval *ev, struct err *e)
 	struct eval_state s = {.ev = ev};
 	int r;
 
-	/* A write that fails is an error. */
+	/* A write that fails shall return an error. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	stream_open(&s.in, STDIN_FILENO, longest_request(&ev->cfg->limits),
@@ -333,7 +334,8 @@ int eval_run(struct eval *ev, struct err *e)
 	if (r == 0 && s.served == 0)
 		r = write_refusal(
 			&s, "Invalid JSON", empty, sizeof(empty) - 1, e);
-	/* The reader went away; a maker that did is a failure. */
+	/* EPIPE: the reader of the answers is gone. If the supplier is gone,
+	 * the kind is ERR_JAIL: a failure. */
 	if (r < 0 && e->code == EPIPE && e->kind != ERR_JAIL)
 		return 128 + SIGPIPE;
 	if (r < 0)

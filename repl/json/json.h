@@ -2,19 +2,19 @@
 /*
  * json.h - programs that speak JSON: requests, answers, the cells between
  *
- *	answer.c	what became of a request, in JSON
+ *	answer.c	the answer to a request, in JSON
  *	attach.c	files of the home that go into an answer
- *	capture.c	what a program writes, as far as an answer has it
- *	report.c	what the driver reports of a request: request.py
+ *	capture.c	a program's output, as much as an answer has of it
+ *	report.c	the driver's report on a request: request.py
  *	cells.c		a session for requests: cells, undo, reset, files
  *	put.c		files of a request into the home
  *	pythons.c	the interpreters that a request may name
  *	eval.c		cellblock --eval: requests from standard input, answers
  *			to standard output
- *	emit.c		JSON, as everything here writes it
+ *	emit.c		writing JSON
  *	fields.c	the fields of requests, in tables
- *	outcome.c	what a request of a session is answered
- *	python.c	JSON values as Python has them
+ *	outcome.c	the answer to a request of a session
+ *	python.c	JSON values as repr() and as marshal
  *	request.c	one JSON request: two forms, checked in every field
  *	run.c		one request in one jail
  *	stream.c	requests, one after the other, from a descriptor
@@ -50,17 +50,19 @@ struct run;
 /* How an answer came about. */
 enum answer_kind {
 	ANSWER_RAN,	/* the program ran */
-	ANSWER_REFUSED, /* the request was not in order, nothing ran */
+	ANSWER_REFUSED, /* the request was invalid, nothing ran */
 	ANSWER_FAILED,	/* the jail failed */
 };
 
 /* Append the answer to a request that was run, a JSON object without a line
- * end. With `store` (and `code`), files are stored instead of contained. */
+ * end. With `store` (and `code`) the answer has the ids of files instead of
+ * their content. */
 enum answer_kind answer_add(
 	struct strbuf *b, struct run *r, const struct attach_store *store);
 
-/* The same bit by bit, for who has others to serve: it is there when
- * answer_turn() says true. All that is given is borrowed until then. */
+/* The same in steps, for a caller that serves other requests, too. The answer
+ * is whole when answer_turn() returns true. All arguments are borrowed until
+ * then. */
 struct answer {
 	struct strbuf *b;
 	struct run *run;
@@ -72,32 +74,33 @@ enum answer_kind answer_begin(struct answer *a, struct strbuf *b, struct run *r,
 	const struct attach_store *store);
 bool answer_turn(struct answer *a);
 
-/* As long as it is not: in how many milliseconds the next turn is due; when
- * *fd (-1: none) can be read, it is due at once. */
+/* Before that: in how many milliseconds the next turn is due. If *fd (-1: none)
+ * can be read, the turn is due at once. */
 int answer_timeout_ms(const struct answer *a, int *fd);
 void answer_fini(struct answer *a);
 
-/* Append "limit", with a comma behind it: which limit struck (LIMIT_NONE:
- * null), in words, and who set it. */
+/* Append "limit": which limit struck (LIMIT_NONE: null), in words, and who set
+ * it. */
 void answer_add_limit(struct strbuf *b, const struct request *q,
 	enum jail_limit limit, const struct config *cfg);
 
-/* Append "images", with a comma behind it: the pictures of a report. */
+/* Append "images": the pictures of a report. */
 void answer_add_pictures(struct strbuf *b, const struct report *r);
 
 /* Append {"title", "description"}. */
 void answer_add_refusal(
 	struct strbuf *b, const char *title, const char *description, size_t n);
 
-/* A program's output as snekbox has it: every line ends with one line feed. The
- * new length. It may come in pieces: *last, 0 at first, leads from one to the
- * next. */
+/* Change every line end of a program's output to one line feed, in place, as
+ * snekbox does. Returns the new length. The output may come in pieces: *last, 0
+ * at first, carries over from one to the next. */
 size_t answer_unify_lines(char *s, size_t n, char *last);
 
 /* ---- attach.c ---- */
 
-/* A store for files. put() appends a file's id (JSON), or says why not: then
- * forget() is called, and what was put before is in no answer. */
+/* A store for files. put() appends a file's id (JSON) and returns NULL, or
+ * returns why it cannot. Then attach.c calls forget(), and no answer names the
+ * files that were put before. */
 struct attach_store {
 	const char *(*put)(void *arg, struct strbuf *b, const char *path,
 		int fd, int64_t size);
@@ -105,32 +108,32 @@ struct attach_store {
 	void *arg;
 };
 
-/* Which files. Borrowed. */
+/* Rules for which files to attach. Borrowed. */
 struct attach_rules {
 	const struct limits *limits;
 	const char *pattern;	     /* files.pattern, for transfer_matches() */
 	const struct put_file *sent; /* left out unless they changed */
 	size_t nsent;
 	const struct attach_store *store; /* or NULL */
-	bool empty;			  /* there is nothing in the home */
+	bool empty;			  /* the home is empty */
 };
 
 /* Append `{"path", "size", "content"}`, or with a store `{"path", "size",
  * "file_id"}`, of each file, with commas between; `kind` adds "kind". NULL; or
- * why there are none, in snekbox's words. */
+ * why no files are appended, in snekbox's words. The files of d->files are
+ * taken: the home was listed before. */
 const char *attach_files(struct strbuf *b, struct drive *d,
 	const struct attach_rules *rules, bool kind);
 
-/* The same bit by bit, for who has others to serve: true when it is done, and
- * *why as above. attach_begin() may return NULL: there is no memory. The home
- * is listed for it; for attach_files() it has been (d->files, which are taken).
- */
+/* The same in steps, for a caller that serves other requests, too.
+ * attach_begin() returns NULL when out of memory. attach_turn() has the home
+ * listed; it returns true at the end, with *why as above. */
 struct attach *attach_begin(struct strbuf *b, struct drive *d,
 	const struct attach_rules *rules, bool kind);
 bool attach_turn(struct attach *a, const char **why);
 
-/* In how many milliseconds the next turn is due; when *fd (-1: none) can be
- * read, it is due at once. */
+/* In how many milliseconds the next turn is due. If *fd (-1: none) can be read,
+ * the turn is due at once. */
 int attach_timeout_ms(const struct attach *a, int *fd);
 void attach_close(struct attach *a);
 
@@ -143,7 +146,7 @@ struct capture {
 	uint64_t max; /* bytes kept; as snekbox counts them with `counts` */
 	bool counts;
 	bool cut;	       /* there was more */
-	uint64_t chunks;       /* what snekbox counts for earlier chunks */
+	uint64_t chunks;       /* snekbox's count for earlier chunks */
 	unsigned chars, width; /* of the chunk that is not full yet */
 };
 
@@ -151,10 +154,10 @@ struct capture {
 void capture_open(struct capture *c, int fd, uint64_t max, bool counts);
 void capture_close(struct capture *c);
 
-/* poll(2) found it ready: take what is there; closes it at its end. */
+/* poll(2) found the pipe ready: read from it. Closes the pipe at its end. */
 void capture_read(struct capture *c);
 
-/* The last writer is gone: take the rest, and close it. */
+/* The last writer is gone: read the rest, and close the pipe. */
 void capture_finish(struct capture *c);
 
 /* ---- report.c ---- */
@@ -183,82 +186,85 @@ void report_parse(struct report *r, const char *s, size_t n);
 
 /*
  * One request at a time: cells_begin(), then cells_turn() whenever a descriptor
- * of cells_polls() is ready or its time has come, until cells_is_done(); then
- * its answer is added (outcome.c). None of them waits for a cell, for Python,
- * or for what the warden does meanwhile.
+ * of cells_polls() is ready or the time is up, until cells_is_done(); then
+ * outcome_add() makes the answer. None of these functions waits for a cell, for
+ * Python, or for the warden.
  */
 
-/* Begin with a session (borrowed, as all else). Its Python may still start: the
- * skeleton goes into its home then. With `stays`, exit() ends a cell and not
- * the session. 0, or -1 with e. */
+/* Begin with a session (borrowed, as all else). If its Python still starts, the
+ * skeleton goes into the home when Python is up. With `stays`, exit() ends a
+ * cell and not the session. 0, or -1 with e. */
 int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
 	struct log *log, bool stays, struct err *e);
 void cells_close(struct cells *c);
 
-/* True if Python answers: only then may a request begin other than
- * REQUEST_SESSION, which waits for that. */
+/* True if Python is up. Before that only REQUEST_SESSION may begin, which waits
+ * for Python. */
 bool cells_is_up(const struct cells *c);
 
-/* True if the session has ended. Every request is refused then. And why, if it
- * failed: an empty message otherwise. */
+/* True if the session has ended: every request is refused from then on. The
+ * error that ended it; its message is empty if none did. */
 bool cells_is_over(const struct cells *c);
 const struct err *cells_error(const struct cells *c);
 
-/* Why, if it has. */
+/* Why the session has ended, in words. */
 const char *cells_why_over(struct cells *c);
 
 /* Begin to serve a request of a session (borrowed until it is done). */
 void cells_begin(struct cells *c, const struct request *q);
 
-/* The same for a client's own request: policy.commands may forbid it. */
+/* The same for a client's own request. policy.commands may forbid that: the
+ * request is refused. */
 void cells_ask(struct cells *c, const struct request *q);
 bool cells_is_forbidden(const struct cells *c);
 
-/* Fill in descriptors to poll, also between requests. In how many milliseconds
- * cells_turn() is due at the latest, or -1. */
+/* Fill in CELLS_POLLS entries to poll, also between requests. Returns in how
+ * many milliseconds cells_turn() is due at the latest, or -1. */
 #define CELLS_POLLS 3
 int cells_polls(const struct cells *c, struct pollfd *p);
 void cells_turn(struct cells *c, const struct pollfd *p);
 bool cells_is_done(const struct cells *c);
 
-/* The three for who has nothing else to wait for. */
+/* Poll once and turn, for a caller that has nothing else to wait for. */
 void cells_wait(struct cells *c);
 
-/* Interrupt the cell that runs. It is killed when it does not end within
- * cell.grace, or at the second time. Other requests are hurried. */
+/* Interrupt the cell that runs. The warden kills a cell that does not end
+ * within cell.grace; a second call kills it at once. Other requests end early.
+ */
 void cells_interrupt(struct cells *c);
 
 /* Output of the cell so far, as plain text. Borrowed until the next turn. */
 const char *cells_output(const struct cells *c, size_t *n);
 
-/* True if it runs: before, there can still be a refusal. */
+/* True if the cell runs. Before that the request can still be refused. */
 bool cells_has_begun(const struct cells *c);
 
-/* REQUEST_LIST, REQUEST_READ that is done: the files of the home. */
+/* After REQUEST_LIST and REQUEST_READ: the files of the home. */
 const struct jail_files *cells_files(const struct cells *c);
 
-/* REQUEST_OPEN that is done: the file, for the caller; -1: none. */
+/* After REQUEST_OPEN: the file, which the caller closes; -1: none. */
 int cells_take_file(struct cells *c);
 
-/* Why the request that is done was refused; NULL: it was not. *title (which may
- * be NULL): the same in short. And refuse one that is about files. */
+/* Why the finished request was refused, or NULL; *title (`title` may be NULL):
+ * the same in short. cells_refuse_files() refuses a request about files. */
 const char *cells_refusal(const struct cells *c, const char **title);
 void cells_refuse_files(struct cells *c, const char *why);
 
-/* How many cells have run, and what runs them: "3.11.2". */
+/* How many cells have run; the version of their Python: "3.11.2". */
 unsigned cells_count(const struct cells *c);
 const char *cells_python(const struct cells *c);
 
-/* The cell that is done: how it ended; the verdict; its pictures, which are
- * only what the guest says. */
+/* After a cell: how it ended; after REQUEST_UNDO: what was undone; the cell's
+ * verdict; its pictures, as the guest reports them. */
 const struct jail_done *cells_done(const struct cells *c);
 const struct jail_undone *cells_undone(const struct cells *c);
 const char *cells_verdict(const struct cells *c);
 void cells_report(const struct cells *c, struct report *r);
 
-/* The request that the answer is about; true if it was served, and the session
- * did not break before. Notices since the last answer are told once;
- * cells_told() has those of the last answer. Borrowed until the next. */
+/* For outcome.c: the request; true if it was served and the session did not
+ * break before. cells_tell_notices() has the notices since the last answer, and
+ * tells each once; cells_told() has those of the last answer. Borrowed until
+ * the next answer. */
 const struct request *cells_request(const struct cells *c);
 const struct config *cells_config(const struct cells *c);
 struct drive *cells_drive(struct cells *c);
@@ -266,11 +272,10 @@ bool cells_has_outcome(const struct cells *c);
 const struct strlist *cells_tell_notices(struct cells *c);
 const struct strlist *cells_told(const struct cells *c);
 
-/* Forget what the request that is done showed, where that is much: nobody will
- * ask any more. */
+/* Free large buffers of the finished request: its answer was read. */
 void cells_rest(struct cells *c);
 
-/* Have the next answer say so, beside what the warden notices. */
+/* Add a notice to the next answer, beside those of the warden. */
 void cells_note(struct cells *c, const char *text);
 
 /* ---- pythons.c ---- */
@@ -285,7 +290,7 @@ struct pythons {
 	size_t n;
 };
 
-/* The one of `spec`, then those configured. 0, or -1 with e. */
+/* Find the interpreter of `spec`, then the configured ones. 0, or -1 with e. */
 int pythons_find(struct pythons *p, const struct jail_spec *spec,
 	const struct config *cfg, struct err *e);
 
@@ -298,29 +303,29 @@ struct eval {
 	const struct config *cfg; /* borrowed */
 	struct pool *pool;
 	struct log *log;	  /* borrowed */
-	struct setup_slots slots; /* where a session is counted */
+	struct setup_slots slots; /* to count a session in */
 	struct pythons pythons;
-	enum spec_mode mode; /* what the last request ran in */
+	enum spec_mode mode; /* of the last request's session */
 };
 
-/* Get ready, before it is confined: fork the maker. `spec` is that of the
- * default interpreter. 0, or -1 with e. */
+/* Prepare before the process confines itself: fork the supplier. `spec` is that
+ * of the default interpreter. 0, or -1 with e. */
 int eval_open(struct eval *ev, const struct config *cfg,
 	const struct jail_spec *spec, struct err *e);
 
-/* Serve all requests. The exit status: 0; 2 when one was not in order; or -1
+/* Serve all requests. The exit status: 0; 2 when a request was invalid; or -1
  * with e, when no session could be made or no answer written. */
 int eval_run(struct eval *ev, struct err *e);
 
-/* End every session, and wait until it is gone. -1 with e when something may
+/* End every session, and wait until all are gone. -1 with e when something may
  * be left. */
 int eval_close(struct eval *ev, struct err *e);
 
 /* ---- emit.c ---- */
 
 /*
- * Append a member of an object or, with `key` NULL, an item of a list, behind a
- * comma where something stands before it. Keys are static and need no escapes.
+ * Append a member of an object or, with `key` NULL, an item of a list. A comma
+ * goes before it unless it is the first. Keys are static and need no escapes.
  * All text is ASCII and can be shown on a terminal; bytes that are no character
  * become U+FFFD.
  */
@@ -338,7 +343,7 @@ void emit_base64(
 	struct strbuf *b, const char *key, const void *bytes, size_t n);
 void emit_value(struct strbuf *b, const char *key, const json_t *v);
 
-/* True if these bytes are characters. */
+/* True if the bytes are UTF-8. */
 bool emit_is_text(const char *s, size_t n);
 
 /* ---- fields.c ---- */
@@ -347,10 +352,10 @@ bool emit_is_text(const char *s, size_t n);
 struct request_field {
 	const char *name; /* NULL: the end of the table */
 	const char *type; /* in words: "integer" */
-	unsigned types;	  /* 1 << json_type, each that it may have */
+	unsigned types;	  /* 1 << json_type, of each type it may have */
 	bool required;
 	int64_t least, most; /* of an integer */
-	int64_t fallback;    /* where it is missing; 0: nothing is told */
+	int64_t fallback;    /* default; 0: none */
 };
 
 extern const struct request_field fields_snekbox_request[],
@@ -371,9 +376,9 @@ bool fields_takes(const struct request_field *f, const json_t *v);
 void outcome_begin_file(
 	struct strbuf *b, const char *path, char type, int64_t size);
 
-/* Append the members of the answer to the request that is done; pictures are
- * left out unless `pictures`. Nothing, unless it is ANSWER_RAN: cells_refusal()
- * says why. ANSWER_FAILED with e: the session broke. */
+/* Append the members of the answer to the finished request; pictures only if
+ * `pictures`. ANSWER_REFUSED: nothing is appended, cells_refusal() says why.
+ * ANSWER_FAILED with e: the same, the session broke. */
 enum answer_kind outcome_add(
 	struct strbuf *b, struct cells *c, bool pictures, struct err *e);
 
@@ -394,35 +399,36 @@ struct put {
 	struct err err;		/* PUT_LOST */
 };
 
-/* 0 is no success. */
+/* 0 is a failure: a result that was not set is no success. */
 enum put_turn {
 	PUT_LOST,    /* the jail failed */
-	PUT_REFUSED, /* a file cannot be there */
-	PUT_MORE,    /* call it again */
+	PUT_REFUSED, /* a file cannot be written */
+	PUT_MORE,    /* call put_files() again */
 	PUT_ALL,
 };
 
-/* Put the files of the request, some at a time, so that others have their turn:
- * one at least. */
+/* Put some files of the request into the home, at least one. Between the calls
+ * other requests have their turn. */
 __attribute__((warn_unused_result)) enum put_turn put_files(
 	struct put *p, struct jail *j, const struct request *q);
 void put_fini(struct put *p);
 
-/* Before that: the files of the skeleton. */
+/* Put the files of the skeleton, before those of a request. */
 void put_skeleton(struct jail *j, const struct config *cfg);
 
 /* ---- python.c ---- */
 
-/* Append what Python's repr() says of the value. It may end anywhere once there
- * is more text than this. */
+/* Append Python's repr() of the value. It may end anywhere once `b` has more
+ * bytes than PYTHON_REPR_MAX. */
 #define PYTHON_REPR_MAX 65536
 void python_repr(struct strbuf *b, const json_t *v);
 void python_repr_text(struct strbuf *b, const char *s, size_t n);
 
-/* Append the value as marshal.loads() reads it, in every Python 3. */
+/* Append the value for marshal.loads() of any Python 3. */
 void python_marshal(struct strbuf *b, const json_t *v);
 
-/* Append the head of a tuple of `n` values, which follow; and bytes. */
+/* Append the head of a tuple, which its `n` values must follow; append bytes.
+ */
 void python_marshal_tuple(struct strbuf *b, int n);
 void python_marshal_bytes(struct strbuf *b, const void *p, size_t n);
 
@@ -457,7 +463,7 @@ struct request_file {
 	const char *path; /* as it was sent; borrowed */
 	char *clean;	  /* in the home, without "..": owned */
 	char *content;	  /* owned */
-	int fd;		  /* instead of it; borrowed; -1: none */
+	int fd;		  /* instead of `content`; borrowed; -1: none */
 	size_t n;
 };
 
@@ -478,7 +484,7 @@ struct request {
 	/* REQUEST_CELL, with the three above */
 	const char *code;
 	size_t code_n;
-	bool streams; /* its output is told meanwhile, not in the answer */
+	bool streams; /* the output is streamed, and not in the answer */
 	/* REQUEST_UNDO */
 	int undo;
 	/* REQUEST_READ */
@@ -494,7 +500,7 @@ struct request_rules {
 	const char *const *pythons;  /* as configured */
 	const char *const *resolved; /* the same without links */
 	size_t npythons;
-	bool locked;  /* nothing else of the host may be found out */
+	bool locked;  /* refusals say nothing about files of the host */
 	bool session; /* the stream has a session */
 };
 
@@ -505,7 +511,7 @@ struct request_refusal {
 };
 
 /* True if a text is nested deeper, or has more values or keys, than a request
- * may. To read a key takes several times as long as to read a number. */
+ * may have. Parsing a key takes several times as long as a number. */
 bool request_is_deep(const char *text, size_t n);
 
 /* Parse and check `n` bytes. 0, or -1 with *why. The caller ends with
@@ -513,8 +519,8 @@ bool request_is_deep(const char *text, size_t n);
 int request_parse(struct request *r, const char *text, size_t n,
 	const struct request_rules *rules, struct request_refusal *why);
 
-/* The same for a request that was parsed already (`root` is taken); outside of
- * a session one with `code`, whose files come with request_add_file(). */
+/* The same for parsed JSON (`root` is taken). Outside of a session it must have
+ * `code`; request_add_file() adds its files. */
 int request_take(struct request *r, json_t *root,
 	const struct request_rules *rules, struct request_refusal *why);
 
@@ -522,7 +528,8 @@ int request_take(struct request *r, json_t *root,
 int request_add_file(struct request *r, const char *path, int fd, size_t n,
 	const struct request_rules *rules, struct request_refusal *why);
 
-/* The same with these bytes, copied, as the path is; and as r->path. */
+/* Add a file with a copy of these bytes and of the path, which becomes r->path,
+ * too. */
 int request_add_content(struct request *r, const char *path, const char *p,
 	size_t n, const struct request_rules *rules,
 	struct request_refusal *why);
@@ -535,11 +542,11 @@ int request_refuse(struct request_refusal *why, const char *title,
 
 /* ---- run.c ---- */
 
-/* 0 is no success: what nobody has set says that it failed. */
+/* 0 is a failure: a result that was not set is no success. */
 enum run_how {
 	RUN_FAILED,  /* the jail failed: `err` */
 	RUN_NOTHING, /* nothing was run: `message` */
-	RUN_CUT,     /* ended for its output (snekbox) */
+	RUN_CUT,     /* killed for its output (snekbox) */
 	RUN_ENDED,   /* `program` */
 };
 
@@ -554,9 +561,9 @@ struct run {
 	struct err err;
 	uint64_t max, report_max; /* bytes kept */
 	bool gone;		  /* the program is over */
-	bool asked;		  /* the request was handed over */
-	bool puts;		  /* its files are being put */
-	int64_t due_ms;		  /* the warden must have spoken */
+	bool asked;		  /* the request was sent to the warden */
+	bool puts;		  /* put_files() has more to put */
+	int64_t due_ms;		  /* the warden's answer is due */
 	bool lost;		  /* run_is_lost() */
 	int turns;		  /* how often its pipes were served, */
 	int64_t rest_ms;	  /* and when they are served again */
@@ -567,32 +574,33 @@ struct run {
 /* Most bytes kept of each stream. */
 #define RUN_OUTPUT_MAX 1000000
 
-/* Begin to run the request. `j` is a session of run_mode(), which may still be
- * building, and whose home can be read afterwards unless r->how is
- * RUN_FAILED. All is borrowed until run_fini(), which may come at any time. */
+/* Begin to run a request in `j`, a session of run_mode(), which may still be
+ * building. Its home can be read after the run unless r->how is RUN_FAILED. All
+ * is borrowed until run_fini(), which the caller may call at any time. */
 void run_begin(struct run *r, struct jail *j, const struct request *q,
 	const struct config *cfg);
 
-/* The same when there is no jail to run it in. */
+/* Fail a request for which there is no jail. */
 void run_fail(struct run *r, const struct request *q, const struct err *e);
 
 bool run_is_over(const struct run *r);
 
-/* The kind of session that a request wants. */
+/* The kind of session that a request needs. */
 enum spec_mode run_mode(const struct request *q);
 
-/* True if its jail failed before it had the request: in another the request
- * does not run twice. So many are tried. */
+/* True if the jail failed before it had the request. Another jail can run the
+ * request, which then still runs once. Callers try so many jails at most. */
 #define RUN_TRIES 8
 bool run_is_lost(const struct run *r);
 
-/* Until then: poll these RUN_POLLS, so long at most, and hand them over. */
+/* Until run_is_over(): poll these RUN_POLLS entries, for run_timeout_ms() at
+ * most, then call run_turn() with them. */
 #define RUN_POLLS 5
 void run_polls(const struct run *r, struct pollfd *p);
 int run_timeout_ms(const struct run *r);
 void run_turn(struct run *r, const struct pollfd *p);
 
-/* The same for who has nothing else to wait for. */
+/* Poll once and turn, for a caller that has nothing else to wait for. */
 void run_wait(struct run *r);
 
 void run_fini(struct run *r);
@@ -613,12 +621,12 @@ struct stream {
 	bool lines;	 /* a request is a line, whatever it holds */
 	char *buf;	 /* owned */
 	size_t n, room;	 /* bytes that were read */
-	size_t at, used; /* up to here looked at; taken by earlier requests */
+	size_t at, used; /* scanned up to here; of earlier requests */
 	int depth, values;
 	int found;	    /* values of the last request */
 	bool text, escaped; /* within a string, after a backslash */
 	bool something;	    /* a character that is no blank */
-	bool long_;	    /* what is wrong with it */
+	bool long_;	    /* it is too long, and skipped */
 	bool too_deep;
 	bool ended;
 };
@@ -626,9 +634,9 @@ struct stream {
 enum stream_next {
 	STREAM_END,	/* no more */
 	STREAM_REQUEST, /* *text, *n: borrowed until the next call */
-	STREAM_LONG,	/* one that is too long was passed over */
-	STREAM_DEEP,	/* one that is nested too deep */
-	STREAM_MANY,	/* one with too many values */
+	STREAM_LONG,	/* a request was too long, and skipped */
+	STREAM_DEEP,	/* a request was nested too deep */
+	STREAM_MANY,	/* a request had too many values */
 	STREAM_MORE,	/* (stream_try) none yet: stream_read() first */
 	STREAM_FAILED,	/* errno */
 };
@@ -640,17 +648,17 @@ void stream_close(struct stream *s);
 /* True if stream_next() would have to read first. */
 bool stream_is_empty(const struct stream *s);
 
-/* True if another request may come, as far as can be said without waiting. This
- * ends the validity of the text that stream_next() gave. */
+/* True if another request may come, as far as we know without waiting. The text
+ * that stream_next() gave is invalid afterwards. */
 bool stream_may_go_on(struct stream *s);
 
-/* Read what is there, or wait until something is. 0, or -1 with errno. */
+/* Read some bytes; wait if there are none yet. 0, or -1 with errno. */
 int stream_read(struct stream *s);
 
-/* The next request of what was read. */
+/* Find the next request in the bytes that were read. */
 enum stream_next stream_try(struct stream *s, const char **text, size_t *n);
 
-/* The next request; blocks until there is one. */
+/* Find the next request; wait until there is one. */
 enum stream_next stream_next(struct stream *s, const char **text, size_t *n);
 
 #endif

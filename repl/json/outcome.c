@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * outcome.c - what a request of a session is answered
+ * outcome.c - the answer to a request of a session
  *
  * Runs in:   front end, confined
- * Trusts:    cells.c for what became of the request; no name in the home, and
- *            nothing that a cell showed
+ * Trusts:    cells.c for how the request ended; no name in the home, and no
+ *            output of a cell
  */
 #include "repl/json/json.h"
 
@@ -13,10 +13,10 @@
 
 #include <string.h>
 
-/* Names of a home, as JSON. */
+/* Most bytes of the names of a home, as JSON. */
 #define NAMES_BYTES (4 << 20)
 
-static const char *const hows[] = {
+static const char *const how_names[] = {
 	[HOW_OK] = "ok",
 	[HOW_RAISED] = "raised",
 	[HOW_SYNTAX] = "syntax",
@@ -29,7 +29,7 @@ static const char *const hows[] = {
 	[HOW_REFUSED] = "refused",
 };
 
-static const char *const afters[] = {
+static const char *const after_names[] = {
 	[AFTER_KEPT] = "kept",
 	[AFTER_ROLLED_BACK] = "rolled back",
 	[AFTER_RESTARTED] = "restarted",
@@ -44,7 +44,7 @@ static void add_pictures(const struct cells *c, struct strbuf *b)
 	answer_add_pictures(b, &r);
 }
 
-static void add_done(struct cells *c, struct strbuf *b, bool pictures)
+static void add_cell(struct cells *c, struct strbuf *b, bool pictures)
 {
 	const struct request *q = cells_request(c);
 	const struct jail_done *d = cells_done(c);
@@ -58,12 +58,12 @@ static void add_done(struct cells *c, struct strbuf *b, bool pictures)
 	}
 	if (pictures)
 		add_pictures(c, b);
-	emit_text(b, "how", hows[d->how]);
+	emit_text(b, "how", how_names[d->how]);
 	emit_text(b, "verdict", cells_verdict(c));
 	answer_add_limit(b, q, d->limit, cells_config(c));
 	emit_int_or_null(b, "exit_code",
 		d->how == HOW_EXIT || d->how == HOW_EXITED, d->status);
-	emit_text(b, "after", afters[d->after]);
+	emit_text(b, "after", after_names[d->after]);
 	emit_int(b, "names", d->names);
 	emit_int(b, "duration_ms", d->wall_ms);
 	emit_int(b, "cpu_ms", d->cpu_ms);
@@ -81,8 +81,9 @@ static void add_undo(struct cells *c, struct strbuf *b)
 	emit_int(b, "names", d->names);
 }
 
-/* The last file that was written, which is the only one. */
-static void add_written(struct cells *c, struct strbuf *b)
+/* Append the file that was written: the last one of the request, and the only
+ * one. */
+static void add_written_file(struct cells *c, struct strbuf *b)
 {
 	const struct request *q = cells_request(c);
 	const struct request_file *f = &q->files[q->nfiles - 1];
@@ -91,7 +92,7 @@ static void add_written(struct cells *c, struct strbuf *b)
 	emit_int(b, "size", (int64_t)f->n);
 }
 
-/* The files of the home that match. NULL, or why there are none. */
+/* Append the files of the home that match. NULL, or why none are appended. */
 static const char *add_files(struct cells *c, struct strbuf *b)
 {
 	const struct attach_rules rules = {.limits = &cells_config(c)->limits,
@@ -117,7 +118,7 @@ void outcome_begin_file(
 	emit_int(b, "size", size);
 }
 
-/* The names of all that is in the home. */
+/* Append the names of all entries of the home. */
 static void add_names(struct cells *c, struct strbuf *b)
 {
 	const struct jail_files *files = cells_files(c);
@@ -134,12 +135,12 @@ static void add_names(struct cells *c, struct strbuf *b)
 	emit_bool(b, "truncated", i < files->n || files->truncated);
 }
 
-/* NULL, or why there is none. */
+/* Append the outcome of the request. NULL, or why there is none. */
 static const char *add_outcome(struct cells *c, struct strbuf *b, bool pictures)
 {
 	switch (cells_request(c)->form) {
 	case REQUEST_CELL:
-		add_done(c, b, pictures);
+		add_cell(c, b, pictures);
 		break;
 	case REQUEST_SESSION:
 		emit_bool(b, "session", true);
@@ -157,7 +158,7 @@ static const char *add_outcome(struct cells *c, struct strbuf *b, bool pictures)
 	case REQUEST_READ:
 		return add_files(c, b);
 	case REQUEST_WRITE:
-		add_written(c, b);
+		add_written_file(c, b);
 		break;
 	case REQUEST_OPEN:
 	case REQUEST_REMOVE:

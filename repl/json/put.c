@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * put.c - files into the home of a jail that serves requests
+ * put.c - put files of a request into the home of its jail
  *
  * Runs in:   front end, confined
  * Trusts:    the paths of a request, which request.c has cleaned; nothing in
  *            the home
- * Leaves:    whole files: one that cannot be written is not there
+ * Leaves:    whole files, and none that could not be written
  */
 #include "repl/json/json.h"
 
@@ -22,11 +22,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How long one turn takes, but for the file that it puts last. */
+/* Longest turn, not counting its last file. */
 #define TURN_MS 3
 
-/* Python's name of an error of the system. */
-static const char *class_of(int code)
+/* The name of Python's exception for an errno. */
+static const char *find_exception(int code)
 {
 	static const struct {
 		int code;
@@ -46,7 +46,7 @@ static const char *class_of(int code)
 	return "OSError";
 }
 
-/* A piece at a time from a file of ours, or what the request held. */
+/* Copy the file of the store in pieces, or write the content of the request. */
 static int write_file(int to, const struct request_file *f)
 {
 	char piece[64 << 10];
@@ -109,14 +109,14 @@ void put_skeleton(struct jail *j, const struct config *cfg)
 	ledger_free(&ledger);
 }
 
-static enum put_turn fail(
+static enum put_turn fail_put(
 	struct put *p, const struct request_file *f, const struct err *e)
 {
 	p->err = *e;
 	if (e->kind == ERR_JAIL)
 		return PUT_LOST;
 	snprintf(p->message, sizeof(p->message),
-		"%s: Failed to create file '%.1000s'.", class_of(e->code),
+		"%s: Failed to create file '%.1000s'.", find_exception(e->code),
 		f->path);
 	return PUT_REFUSED;
 }
@@ -136,7 +136,7 @@ enum put_turn put_files(struct put *p, struct jail *j, const struct request *q)
 		struct err e = {0};
 
 		if (put_file(p, j, f, &e) < 0)
-			return fail(p, f, &e);
+			return fail_put(p, f, &e);
 		if (now_ms() - begun >= TURN_MS)
 			break;
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * python.c - JSON values as Python has them
+ * python.c - JSON values as repr() and as marshal
  *
  * Runs in:   front end
  * Trusts:    that the depth of a value is bounded (request.c)
  *
- * repr(): snekbox's clients are told of a mistake in the words of Python's
- * jsonschema. marshal: the driver reads it without loading a module.
+ * repr(): snekbox's clients get a mistake in the words of Python's jsonschema.
+ * marshal: the driver reads it without loading a module.
  */
 #include "repl/json/json.h"
 
@@ -19,7 +19,8 @@
 
 /* ---- repr ---- */
 
-/* Python escapes every blank but one, and what has no meaning of its own. */
+/* False for characters that repr() escapes: every blank but the space,
+ * invisible and private characters. */
 static bool is_printable(uint32_t c)
 {
 	if (c < 0x80)
@@ -146,7 +147,7 @@ void python_repr(struct strbuf *b, const json_t *v)
 	}
 }
 
-/* ---- marshal: little endian whatever the machine ---- */
+/* ---- marshal: little endian on every machine ---- */
 
 static void add_type(struct strbuf *b, char type)
 {

@@ -4,7 +4,7 @@
  *
  * Runs in:   front end, before it is confined
  * Trusts:    the configuration
- * Leaves:    their paths, also without links
+ * Leaves:    their paths, as configured and without links
  */
 #include "repl/json/json.h"
 
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One that is missing counts all the same: that it is missing is told when its
- * jail is built. */
+/* Add an interpreter, even if it does not exist: the error comes when its jail
+ * is built. */
 static int add_python(struct pythons *p, const char *path, struct err *e)
 {
 	char *real;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report.c - what the driver reports of a request
+ * report.c - the driver's report on a request
  *
  * Runs in:   front end, confined
  * Trusts:    nobody: the driver shares its process with the code that it ran
@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A decimal number and a line end at *at, which moves behind them. -1 for
- * anything else. */
+/* Parse a decimal number and a line end at *at, and move *at behind them. 0, or
+ * -1 for anything else. */
 static int take_length(const char *s, size_t n, size_t *at, size_t *length)
 {
 	size_t v = 0, digits = 0;

@@ -3,12 +3,12 @@
  * request.c - one JSON request: two forms, checked in every field
  *
  * Runs in:   front end, confined
- * Trusts:    nobody: a request is a stranger's
- * Leaves:    a request of which every field is in order, or words
+ * Trusts:    nobody: a request is a client's
+ * Leaves:    a request in which every field is valid, or a refusal
  *
- * snekbox checks with Python's jsonschema, which looks for all mistakes and
- * tells one: of the least deep, the one whose path comes last in the order of
- * the alphabet. Its clients are told the same mistake here, in the same words.
+ * snekbox checks with Python's jsonschema, which finds all mistakes and reports
+ * one: of the least deep mistakes the one whose path is last in the alphabet.
+ * Its clients get the same mistake here, in the same words.
  */
 #include "repl/json/json.h"
 
@@ -29,10 +29,10 @@
 #define ARG_BYTES_MAX (128 << 10)
 #define ARGS_MAX 4096
 #define ARGS_BYTES_MAX (1 << 20)
-/* Most stars in one name of a pattern: fnmatch(3) tries all that each of them
- * can stand for. */
+/* Most stars in one name of a pattern: fnmatch(3) tries everything that each of
+ * them can match. */
 #define STARS_MAX 2
-/* Most bytes of code and variables together: no start takes more (wire.h). */
+/* Most bytes of code and variables together: less than wire.c takes. */
 #define SOURCE_MAX (32 << 20)
 
 static const char invalid[] = "Request data failed validation";
@@ -54,7 +54,7 @@ int request_refuse(
 
 /* ---- the words of jsonschema ---- */
 
-/* The value, as Python prints it, and what is wrong with it. */
+/* Refuse a value: its repr(), then what is wrong with it. */
 static int refuse_value(
 	struct request_refusal *why, const json_t *v, const char *what)
 {
@@ -85,7 +85,7 @@ static int check_type(
 					    : refuse_value(why, v, names[type]);
 }
 
-/* Every item of a list; the last mistake counts. */
+/* Check every item of a list. The last mistake counts. */
 static int check_items(
 	struct request_refusal *why, const json_t *list, json_type type)
 {
@@ -109,8 +109,8 @@ static int check_files_items(struct request_refusal *why, const json_t *files)
 	return 0;
 }
 
-/* The pattern ^(?!/)(?!.*\\0).*$ as re.search() has it: no slash in front, no
- * backslash before a zero in the first line, which is the only one. */
+/* True if re.search() finds ^(?!/)(?!.*\\0).*$: no slash in front, no backslash
+ * before a zero in the first line, and no second line. */
 static bool path_matches(const char *s, size_t n)
 {
 	const char *nl = memchr(s, '\n', n);
@@ -140,7 +140,7 @@ static int check_files(struct request_refusal *why, const json_t *files)
 	return 0;
 }
 
-/* From the least deep to the deepest. */
+/* Check the least deep values first, the deepest last. */
 static int check_snekbox(struct request_refusal *why, const json_t *root)
 {
 	const json_t *files, *args;
@@ -165,12 +165,12 @@ static int check_snekbox(struct request_refusal *why, const json_t *root)
 
 /* ---- files ---- */
 
-/* Take "." and ".." out of a path of the home, without looking at any file.
- * NULL: it leads out of the home. */
+/* Remove "." and ".." from a path of the home, without looking at any file.
+ * NULL: the path leads out of the home. */
 static char *clean_path(const char *path)
 {
 	size_t n = 0, len;
-	/* As if the home were /home. */
+	/* The home counts as /home: "../home/x" is "x". */
 	char *to = malloc(strlen(path) + 8);
 
 	if (!to)
@@ -196,7 +196,7 @@ static char *clean_path(const char *path)
 		free(to);
 		return NULL;
 	}
-	/* The home itself is no file; the warden says so. */
+	/* The home itself becomes ".". It is no file, and is refused later. */
 	memmove(to, to[5] ? to + 6 : ".", strlen(to[5] ? to + 6 : ".") + 1);
 	return to;
 }
@@ -298,8 +298,8 @@ static int check_args(
 	return request_refuse(why, invalid, "the arguments are too long");
 }
 
-/* The interpreter that the request names, if it may be used. Where the
- * configuration is locked, what else the host has is nobody's business. */
+/* Take the interpreter that the request names, if it may be used. In a locked
+ * configuration the refusal does not say what else the host has. */
 static int take_python(struct request *r, const struct request_rules *rules,
 	struct request_refusal *why)
 {
@@ -391,7 +391,8 @@ static int check_keys(struct request_refusal *why, json_t *root)
 	return 0;
 }
 
-/* A file that would be taken from a store is not silently an empty one. */
+/* Refuse other keys: a file that names one of a store must not silently become
+ * an empty file. */
 static int check_files_keys(struct request_refusal *why, const json_t *files)
 {
 	size_t i;
@@ -420,7 +421,7 @@ static bool is_identifier(const char *s)
 
 	if (n == 0 || !strchr(letters, s[0]))
 		return false;
-	/* The names that belong to Python. */
+	/* Names such as __name__ belong to Python. */
 	if (n > 4 && !strncmp(s, "__", 2) && !strcmp(s + n - 2, "__"))
 		return false;
 	for (; *s; s++)
@@ -559,7 +560,7 @@ static int check_pattern(const char *p, struct request_refusal *why)
 	return 0;
 }
 
-/* A command is one key. */
+/* Take a command: an object with one key. */
 static int take_command(struct request *r, struct request_refusal *why)
 {
 	const struct request_field *cells =

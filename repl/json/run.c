@@ -4,8 +4,8 @@
  *
  * Runs in:   front end, confined
  * Holds:     our ends of the program's pipes
- * Trusts:    the warden for how the program ended; no byte that comes from it
- * Leaves:    the jail without processes, and its home
+ * Trusts:    the warden for how the program ended; no byte of the program
+ * Leaves:    the jail with its home, and without processes
  */
 #include "repl/json/json.h"
 
@@ -15,16 +15,18 @@
 #include <errno.h>
 #include <string.h>
 
-/* How long the warden may take to build a jail, and to tell of a program's end
- * once its time is up: longer than its own clocks let it. */
+/* How long the warden may take to build a jail, and to report a program's end
+ * after its time limit: longer than the warden's own clocks allow. */
 #define SILENCE_MS 30000
 
-/* Variables of snekbox's programs, unless python.env says otherwise: its
- * answers show output and errors in order. */
+/* Variables of snekbox's programs; python.env overrides them. Its answers show
+ * output and errors in order. */
 static const char *const env_snekbox[] = {"PYTHONUNBUFFERED=1",
 	"PYTHONIOENCODING=utf-8:strict", "PYTHON_COLORS=1", NULL};
 
-/* A jail that could not be built: the next could not be either. */
+/* Fail the run. Another jail may be tried if this one was built and did not
+ * have the request: when one cannot be built, the next cannot be built either.
+ */
 static void fail_run(struct run *r, const struct err *e)
 {
 	r->lost = r->drive.built && !r->asked;
@@ -35,7 +37,7 @@ static void fail_run(struct run *r, const struct err *e)
 
 /* ---- the program ---- */
 
-static void take_up(void *arg, struct jail_event *ev)
+static void handle_up(void *arg, struct jail_event *ev)
 {
 	struct run *r = arg;
 	bool merged = r->request->form == REQUEST_SNEKBOX;
@@ -60,8 +62,8 @@ static int start_program(struct jail *j, const struct request *q, struct err *e)
 		j, q->form == REQUEST_SNEKBOX ? &snekbox : &ours, e);
 }
 
-/* When it must be over: the warden ends it at its time limit. */
-static int64_t end_ms(const struct run *r)
+/* When the program must be over: the warden ends it at its time limit. */
+static int64_t find_end_ms(const struct run *r)
 {
 	int64_t asked_ms = r->request->timeout_ms;
 
@@ -69,15 +71,16 @@ static int64_t end_ms(const struct run *r)
 	       (asked_ms > 0 ? asked_ms : r->drive.cfg->limits.cell_wall_ms);
 }
 
-/* Nothing is run. */
-static void run_nothing(struct run *r, const char *why)
+/* End without running anything. */
+static void end_without_run(struct run *r, const char *why)
 {
 	r->how = RUN_NOTHING;
 	r->gone = true;
 	r->message = why;
 }
 
-/* The jail stands: its home gets its files, and the program begins. */
+/* Put the files into the home of a jail that is built, then start the program.
+ */
 static void begin_program(struct run *r)
 {
 	const struct request *q = r->request;
@@ -91,23 +94,23 @@ static void begin_program(struct run *r)
 		fail_run(r, &r->put.err);
 		break;
 	case PUT_REFUSED:
-		run_nothing(r, r->put.message);
+		end_without_run(r, r->put.message);
 		break;
 	case PUT_ALL:
 		if (q->has_nul) {
-			run_nothing(r, "ValueError: embedded null byte");
+			end_without_run(r, "ValueError: embedded null byte");
 		} else if (start_program(r->drive.jail, q, &e) < 0) {
 			fail_run(r, &e);
 		} else {
 			r->asked = true;
-			r->due_ms = end_ms(r);
+			r->due_ms = find_end_ms(r);
 		}
 	}
 	r->puts = false;
 }
 
-/* Take the last output before we note the end. */
-static void end_program(void *arg, struct jail_event *ev)
+/* Read the last output, then note the end. */
+static void handle_exited(void *arg, struct jail_event *ev)
 {
 	struct run *r = arg;
 	struct err e = {0};
@@ -127,7 +130,7 @@ static void end_program(void *arg, struct jail_event *ev)
 	r->gone = true;
 }
 
-static void take_built(void *arg, struct jail_event *ev)
+static void handle_built(void *arg, struct jail_event *ev)
 {
 	struct run *r = arg;
 
@@ -136,23 +139,23 @@ static void take_built(void *arg, struct jail_event *ev)
 	begin_program(r);
 }
 
-static void take_failure(void *arg, struct jail_event *ev)
+static void handle_failure(void *arg, struct jail_event *ev)
 {
 	struct run *r = arg;
 
 	(void)ev;
 	if (r->gone)
 		return;
-	/* A driver that waited, and died before it had its cell. */
+	/* A driver that waits for its cell died before it had the cell. */
 	r->asked &= run_mode(r->request) != SPEC_CELL;
 	fail_run(r, &r->drive.err);
 }
 
 static drive_handler *const handlers[DRIVE_HANDLERS] = {
-	[JAIL_BUILT] = take_built,
-	[JAIL_UP] = take_up,
-	[JAIL_FAILED] = take_failure,
-	[JAIL_EXITED] = end_program,
+	[JAIL_BUILT] = handle_built,
+	[JAIL_UP] = handle_up,
+	[JAIL_FAILED] = handle_failure,
+	[JAIL_EXITED] = handle_exited,
 };
 
 static void take_events(struct run *r)
@@ -160,12 +163,12 @@ static void take_events(struct run *r)
 	drive_take(&r->drive);
 	if (r->gone || !r->drive.gone)
 		return;
-	/* Its warden died before it read that. */
+	/* The warden died before it read the request. */
 	r->asked &= r->drive.up || r->drive.err.code != ECONNRESET;
 	fail_run(r, &r->drive.err);
 }
 
-/* Write what the program reads, as far as it takes it. */
+/* Write standard input, as much as the pipe takes. */
 static void write_input(struct run *r, const struct request *q)
 {
 	ssize_t n = 0;
@@ -179,9 +182,9 @@ static void write_input(struct run *r, const struct request *q)
 		fd_drop(&r->in);
 }
 
-/* So often a program's pipes are served at once. Afterwards each look is
- * followed by a rest: a program that writes byte by byte, or without end, takes
- * nothing from the others. Its end is seen at once. */
+/* We serve a program's pipes so often at once. Afterwards we pause after each
+ * read or write: a program that writes byte by byte, or without end, takes no
+ * time from others. We still see its end at once. */
 #define TURNS 100
 #define REST_MS 2
 
@@ -229,8 +232,8 @@ static void serve_pipes(struct run *r, const struct pollfd *p)
 		r->rest_ms = now_ms() + REST_MS;
 }
 
-/* Its warden does not run. */
-static void give_up(struct run *r)
+/* Give the warden up, unless its answer has come after all. */
+static void give_warden_up(struct run *r)
 {
 	take_events(r);
 	if (r->gone)
@@ -248,11 +251,12 @@ void run_turn(struct run *r, const struct pollfd *p)
 		jail_kill(r->drive.jail, NULL);
 	if (p[WAIT_JAIL].revents)
 		take_events(r);
-	/* Each call that puts a file has a clock of its own. */
+	/* due_ms does not count while files are put: each call has a clock of
+	 * its own. */
 	if (r->puts && !r->gone)
 		begin_program(r);
 	else if (!r->gone && now_ms() > r->due_ms)
-		give_up(r);
+		give_warden_up(r);
 }
 
 void run_wait(struct run *r)
@@ -293,7 +297,7 @@ void run_begin(struct run *r, struct jail *j, const struct request *q,
 	if (r->max > RUN_OUTPUT_MAX)
 		r->max = RUN_OUTPUT_MAX;
 	drive_open(&r->drive, j, cfg, NULL, handlers, r);
-	/* It may stand already. */
+	/* The jail may be built already. */
 	take_events(r);
 }
 

@@ -3,13 +3,14 @@
  * stream.c - requests, one after the other, from a descriptor
  *
  * Runs in:   front end, confined
- * Trusts:    nobody: whatever the bytes are, a request is bounded, and where
- *            one ends does not depend on whether it is in order
+ * Trusts:    nobody: every request is bounded, and its end does not depend on
+ *            whether it is valid
  *
- * Parsed, a value of two bytes takes a hundred: hence a limit on their number.
+ * A value of two bytes takes a hundred once it is parsed: so we limit the
+ * number of values.
  *
- * JSON has no line end in a string. One there ends the request, which is then
- * malformed, so that a forgotten quote does not take the next requests along.
+ * A string of JSON holds no line end. If one does, we end the request there,
+ * and it is malformed: a forgotten quote does not take the next requests along.
  */
 #include "repl/json/json.h"
 
@@ -39,8 +40,8 @@ void stream_close(struct stream *s)
 	*s = (struct stream){.fd = -1};
 }
 
-/* Look at one character. True when the request ends before it. */
-static bool look_at_character(struct stream *s, char c)
+/* Scan one character. True when the request ends before it. */
+static bool scan_character(struct stream *s, char c)
 {
 	if (c == '\n' && (s->lines || s->text || s->depth <= 0))
 		return s->something;
@@ -54,7 +55,8 @@ static bool look_at_character(struct stream *s, char c)
 	s->text = c == '"';
 	if (c == '{' || c == '[' || c == ',')
 		s->values += s->values <= s->values_max;
-	/* Of one that is passed over, no count may overflow. */
+	/* A request that is skipped may be of any length: no count may
+	 * overflow. */
 	if (c == '{' || c == '[')
 		s->depth += s->depth < INT_MAX;
 	else if (c == '}' || c == ']')
@@ -63,16 +65,16 @@ static bool look_at_character(struct stream *s, char c)
 	return false;
 }
 
-/* Look on. True when a request ends at s->at. */
+/* Scan the next bytes. True when a request ends at s->at. */
 static bool scan_request(struct stream *s)
 {
 	for (; s->at < s->n; s->at++)
-		if (look_at_character(s, s->buf[s->at]))
+		if (scan_character(s, s->buf[s->at]))
 			return true;
 	return s->ended && s->something;
 }
 
-/* Forget what is behind us; and what nobody will ask for. */
+/* Drop the bytes of earlier requests, and of a request that is too long. */
 static void compact_buffer(struct stream *s)
 {
 	if (s->at - s->used > s->max || s->long_) {
@@ -123,7 +125,7 @@ bool stream_may_go_on(struct stream *s)
 	return !s->ended || s->at < s->n;
 }
 
-/* A request ends here: the next begins. */
+/* Give out the request that ends at s->at, and begin the next. */
 static enum stream_next finish_request(
 	struct stream *s, const char **text, size_t *n)
 {
