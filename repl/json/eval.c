@@ -207,6 +207,8 @@ static int begin_session(
 			 0 &&
 		 answer_request(s, q, &b, e) == ANSWER_RAN)
 		return write_answer(&b, e);
+	if (!e->msg[0])
+		err_set(e, "the session ended unexpectedly");
 	if (e->kind < ERR_CONFIG)
 		err_kind_set(e, ERR_JAIL);
 	b.n = 0;

@@ -603,7 +603,7 @@ int mcp_close(struct mcp *m, struct err *e)
 	failed = calls_close(m->calls, e);
 	while (m->n > 0)
 		dequeue_call(m, m->n - 1, &nothing);
-	r = pool_close(m->pool, e);
+	r = pool_close(m->pool, failed < 0 ? NULL : e);
 	free(m);
 	return failed < 0 ? -1 : r;
 }

@@ -9,6 +9,7 @@
 #ifndef REPL_SERVE_SERVE_H
 #define REPL_SERVE_SERVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct config;
