@@ -3,7 +3,7 @@
  * cells.c - :undo :reset :history :out :edit :time :timeit :detach :quit
  *
  * Runs in:   front end, between cells
- * Trusts:    the warden; not kept output, which is a guest's and is made safe
+ * Trusts:    the warden; not the kept output of cells, which is made safe
  */
 #include "command.h"
 
@@ -16,8 +16,9 @@
 
 #define HISTORY_SHOWN 50
 
-/* A number from 1 on as the only argument, or `otherwise`. */
-static int take_number(const struct command_line *line, long otherwise,
+/* Read the only argument, a number from 1 on; without it the number is
+ * `otherwise`. */
+static int parse_number(const struct command_line *line, long otherwise,
 	long *number, struct err *e)
 {
 	char *end;
@@ -41,7 +42,7 @@ int cells_undo(
 	char text[VERDICT_MAX];
 	long n;
 
-	if (take_number(line, 1, &n, e) < 0)
+	if (parse_number(line, 1, &n, e) < 0)
 		return -1;
 	if (jail_undo(s->jail, (int)n, &u, e) < 0)
 		return -1;
@@ -101,7 +102,7 @@ int cells_history(
 	char lines[TEXT_HUMAN];
 
 	(void)e;
-	/* This command would find itself. */
+	/* Leave out the last entry if it is this :history. */
 	count -= last && lexer_is_command(last, n);
 	first = count;
 	for (size_t i = count; i-- > 0;) {
@@ -125,7 +126,8 @@ int cells_history(
 	return 0;
 }
 
-/* Append output without its colours: made safe, they would read "\x1b[31m". */
+/* Append output without its colour sequences. page_show() would show them as
+ * the text "\x1b[31m". */
 static void add_uncoloured(struct strbuf *b, const char *s, size_t n)
 {
 	const char *end = s + n, *esc;
@@ -155,7 +157,7 @@ int cells_out(struct session *s, const struct command_line *line, struct err *e)
 	char size[TEXT_HUMAN];
 	long no;
 
-	if (take_number(line, 0, &no, e) < 0)
+	if (parse_number(line, 0, &no, e) < 0)
 		return -1;
 	o = record_find_output(s->record, no ? (uint32_t)no : s->cell_no);
 	if (!o) {
@@ -181,7 +183,7 @@ int cells_edit(
 	const struct record_cell *c;
 	long no;
 
-	if (take_number(line, 0, &no, e) < 0)
+	if (parse_number(line, 0, &no, e) < 0)
 		return -1;
 	c = record_find(s->record, (uint32_t)no);
 	if (c)
@@ -194,7 +196,7 @@ int cells_edit(
 		e, no ? "there is no cell %ld" : "no cell has run yet", no);
 }
 
-/* ---- what runs as a cell ---- */
+/* ---- commands that run a cell ---- */
 
 static void add_literal(struct strbuf *b, const char *s, size_t n)
 {
@@ -226,7 +228,8 @@ int cells_run_apart(struct session *s, const char *python, const char *it,
 	return r;
 }
 
-/* As python -m timeit, with as many loops as take 0.2 s; -n and -r as there. */
+/* Do what python -m timeit does, with as many loops as take 0.2 s. -n and -r
+ * mean what they mean there. */
 int cells_timeit(
 	struct session *s, const struct command_line *line, struct err *e)
 {

@@ -6,9 +6,9 @@
  * Trusts:    no byte of the script
  *
  * Python reads a file in the encoding that one of its first two lines declares
- * (PEP 263); cells are UTF-8. The declaration is found as Python's tokenizer
- * finds it: in a comment that is alone on the first line, or on the second
- * line below one without code.
+ * (PEP 263); cells are UTF-8. We look for the declaration where Python's
+ * tokenizer does: in a comment that has the first line to itself, or the second
+ * line if the first has no code.
  */
 #include "command.h"
 

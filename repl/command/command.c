@@ -4,9 +4,9 @@
  *
  * Runs in:   front end, between cells
  * Trusts:    the person with the commands that [policy] commands allows;
- *            no answer of a guest: its candidates are text, checked by
- *            complete_check(), and never run
- * Leaves:    names of host files unsaid in a locked session
+ *            no answer of a guest: complete_check() checks its candidates,
+ *            which are text and never run
+ * Leaves:    no name of a host file on the screen of a locked session
  */
 #include "command.h"
 
@@ -78,8 +78,8 @@ const struct command commands[] = {
 };
 /* clang-format on */
 
-/* "area?" and "?area" ask for documentation, two marks for the source. Reduces
- * the text to the name between the marks. */
+/* True of "area?" and "?area", which ask for documentation; with two marks they
+ * ask for the source. Reduces the text to the name without the marks. */
 static bool is_question(const char **name, size_t *n, bool *source)
 {
 	const char *p = *name, *end = p + *n;
@@ -105,7 +105,7 @@ static bool is_question(const char **name, size_t *n, bool *source)
 	return true;
 }
 
-/* ---- what Tab offers ---- */
+/* ---- completion ---- */
 
 static int complete_python(struct session *s, const char *text, size_t cursor,
 	size_t from, struct complete_list *out)
@@ -120,7 +120,7 @@ static int complete_python(struct session *s, const char *text, size_t cursor,
 	return complete_answer(out, answer, n);
 }
 
-/* Offer `name`, quoted as the word begun at out->start is. */
+/* Add the candidate `name`, in the quote `open` if the person has typed one. */
 static void offer_name(struct complete_list *out, const char *name, char open)
 {
 	auto_free char *quoted = lexer_quote(name, open);
@@ -187,10 +187,12 @@ static void complete_host(struct session *s, const char *word, char open,
 		qsort(out->items, out->count, sizeof(*out->items), by_name);
 }
 
-/* Files of the home. `target`: behind a file of :download stands one more, or
- * the place on the host. The names of such places are left out, and so is a
- * beginning that some names share: it could be one. */
-static void complete_files(struct session *s, const char *word, char open,
+/* Add files of the home. `target`: the word follows a file of :download, so it
+ * is one more file or the directory on the host that the files go to. Then we
+ * leave out home files that :download would take for such a directory, and the
+ * editor does not insert a beginning that candidates share, because that could
+ * name such a directory, too. */
+static void complete_home(struct session *s, const char *word, char open,
 	bool target, struct complete_list *out)
 {
 	struct jail_files files = {0};
@@ -226,7 +228,7 @@ static void complete_numbers(struct session *s, const char *word,
 	}
 }
 
-/* `blank`: put one behind the commands that take arguments. */
+/* `blank`: put a blank behind a command that takes arguments. */
 static void complete_commands(struct session *s, const char *word, bool blank,
 	struct complete_list *out)
 {
@@ -281,7 +283,7 @@ static int complete_command(struct session *s, const char *text, size_t n,
 	if (c->arg == ARG_HOST)
 		complete_host(s, word, w.open, false, out);
 	else if (c->arg == ARG_HOME)
-		complete_files(s, word, w.open,
+		complete_home(s, word, w.open,
 			c->run == files_download && w.n > typed, out);
 	else if (c->arg == ARG_NUMBER)
 		complete_numbers(s, word, c, out);
@@ -309,8 +311,8 @@ static int complete_cell(void *ctx, const char *text, size_t n, size_t cursor,
 	if (s->signals->interrupt)
 		editor_interrupt(s->editor);
 	s->signals->interrupt = false;
-	/* The warden's messages of that time were queued: the editor's poll of
-	 * the descriptor would not see them. */
+	/* jail_ask() has queued the events that came before the answer: the
+	 * editor's poll of the descriptor would not see them. */
 	cell_take_events(s);
 	return r;
 }
@@ -322,7 +324,7 @@ static void ask_signature(void *ctx, const char *name, size_t n)
 	jail_ask_later(s->jail, ASK_SIGNATURE, name, n, NULL);
 }
 
-/* ---- what session_calls promises ---- */
+/* ---- the functions of session_calls ---- */
 
 static int run_line(struct session *s, const char *src, size_t n, struct err *e)
 {

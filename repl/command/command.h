@@ -2,19 +2,19 @@
 /*
  * command.h - the `:` commands
  *
- *	command.c  the table; what a line is; what Tab offers
- *	named.c    the command of a name
- *	files.c    between host and home, and in the home
- *	script.c   scripts of the host
+ *	command.c  the table; commands, questions and cells told apart; Tab
+ *	named.c    finds a command by its name, and runs it
+ *	files.c    copies between host and home; commands for home files
+ *	script.c   runs a script of the host; saves one there
  *	coding.c   the encoding that a script declares
- *	cells.c    cells and the session
+ *	cells.c    commands for cells and for the session
  *	help.c     the list of commands, and the page of one
  *	habits.c   what people type out of habit: %time, !ls
- *	info.c     what there is, and what is allowed; tables
- *	page.c     text in pages
+ *	info.c     limits, usage, variables, documentation; tables
+ *	page.c     text, a screenful at a time
  *
  * One table gives each command its name, arguments, completion, help and
- * function; :help, Tab and the manual page's check follow it.
+ * function. :help, Tab and the check of the manual page read that table.
  */
 #ifndef REPL_COMMAND_COMMAND_H
 #define REPL_COMMAND_COMMAND_H
@@ -30,18 +30,18 @@ struct session;
 struct session_calls;
 struct text_table;
 
-/* The candidates of Tab for an argument. */
+/* What Tab completes in a command's arguments. */
 enum command_arg {
 	ARG_NONE,
 	ARG_HOST,    /* files of the host */
 	ARG_HOME,    /* files of the home */
 	ARG_COMMAND, /* names of commands */
 	ARG_PYTHON,  /* names of Python */
-	ARG_CELL,    /* the same, on many lines */
+	ARG_CELL,    /* names of Python, in a cell of one or many lines */
 	ARG_NUMBER,  /* numbers of cells */
 };
 
-/* The words after the name, and the text they were split from. */
+/* The words after the command's name, and the text they were split from. */
 struct command_line {
 	const struct lexer_word *words;
 	int n;
@@ -74,14 +74,15 @@ extern const struct session_calls command_calls;
 
 /* ---- named.c ---- */
 
-/* The command called `name`, or the only one whose name begins so, if the
- * configuration allows it; NULL with e otherwise. */
+/* Find the command `name`, or the only command whose name begins with it. NULL
+ * with e: there is none, or the configuration does not allow it. */
 const struct command *named_find(
 	const struct config *cfg, const char *name, size_t n, struct err *e);
 
-/* True if there is a command of that name, allowed or not. */
+/* True if there is a command `name`, allowed or not. */
 bool named_exists(const char *name);
-/* Run the command of that name, with the text behind it. 0, or -1 with e. */
+/* Run the command `name` with `rest`, the `n` bytes behind the name. 0, or -1
+ * with e. */
 int named_run(struct session *s, const char *name, const char *rest, size_t n,
 	struct err *e);
 /* Run a line that begins with a colon. 0, or -1 with e. */
@@ -98,32 +99,33 @@ command_function help_show, info_limits, info_usage, info_who, info_doc;
 
 /* ---- between the files, and for tests ---- */
 
-/* For session_calls: check that -d will have a place; copy the skeleton of the
- * home and do -u; do -d. */
+/* For session_calls. files_ready() checks that the directories of -d can be
+ * written; files_start() copies the skeleton and the files of -u into the home;
+ * files_finish() downloads the files of -d. */
 int files_ready(struct session *s, struct err *e);
 void files_start(struct session *s);
 int files_finish(struct session *s);
 
-/* True if the last of several words of :download, `name`, is the place on the
- * host that the files go to. */
+/* True if `name`, the last of several words of :download, is the directory on
+ * the host that the files go to. */
 bool files_is_target(struct session *s, const char *name);
 /* Ask whether the file `name` of the host may be overwritten. */
 bool files_overwrite(void *session, const char *name);
 
-/* Refuse a script whose `n` bytes Python would not read as UTF-8, to the same
- * text. 0, or -1 with an error that says of which `name` and where. Pure. */
+/* Refuse a script of `n` bytes that Python would not read as the text that the
+ * bytes are in UTF-8. 0, or -1 with an error that begins with `name`. Pure. */
 int coding_check(const char *s, size_t n, const char *name, struct err *e);
 
-/* Do a line that is no Python, but %time, !ls or the like. 0, or -1 with e; 1:
- * the line is none of them. */
+/* Run a line that is not Python but a habit: %time, !ls or the like. 0, or -1
+ * with e; 1: the line is no habit. */
 int habits_line(struct session *s, const char *src, size_t n, struct err *e);
-/* True if `text` begins as such a line: *command is the command that it stands
- * for, or *say the answer; both stay for Python. */
+/* True if `text` begins with a habit. Sets *command to the command that the
+ * habit stands for, or *say to our advice, or neither where it runs Python. */
 bool habits_explain(
 	const char *text, size_t n, const char **command, const char **say);
 
-/* Run Python as a cell, apart from the person's names: it has `names`, which
- * are these, and `it`, which is the text. 0, or -1 with e. */
+/* Run `python` as a cell with globals of its own: `names` is the dictionary of
+ * the person's globals, and `it` the text of `n` bytes. 0, or -1 with e. */
 int cells_run_apart(struct session *s, const char *python, const char *it,
 	size_t n, struct err *e);
 
@@ -131,10 +133,11 @@ int cells_run_apart(struct session *s, const char *python, const char *it,
 int info_question(struct session *s, bool source, const char *name, size_t n,
 	struct err *e);
 
-/* Print a table as wide as the terminal is, and empty it. */
+/* Print a table in the width of the terminal, and empty the table. */
 void info_table(struct session *s, struct text_table *t);
 
-/* Show foreign text a screenful at a time; short text without a stop. */
+/* Show foreign text a screenful at a time. Print text that fits on the screen
+ * without a stop. */
 void page_show(struct session *s, const char *text, size_t n);
 
 #endif

@@ -4,8 +4,8 @@
  *
  * Runs in:   front end, between cells
  * Trusts:    nothing about the names and contents of files in the home; the
- *            person about host files, whom hostfs.c keeps to the configured
- *            directories in a locked session
+ *            person about host files, but in a locked session hostfs.c opens
+ *            only those in the configured directories
  */
 #include "command.h"
 
@@ -19,10 +19,11 @@
 
 #define SHOW_MAX (8u << 20)
 
-/* Files are removed a list at a time: 10 000 of them. */
-#define LISTS_MAX 100
+/* jail_home_list() lists at most 10 000 entries, so :rm and :wipe remove a list
+ * at a time, and at most so many lists. */
+#define REMOVED_LISTS_MAX 100
 
-/* ---- between host and home ---- */
+/* ---- copies between host and home ---- */
 
 static void say_lines(void *arg, const char *lines)
 {
@@ -49,7 +50,7 @@ bool files_overwrite(void *arg, const char *name)
 	return session_confirm(arg, question);
 }
 
-/* True if a person can answer a question. */
+/* True if there is a person who can answer a question. */
 static bool can_ask(const struct session *s)
 {
 	return s->term->in_tty && !s->over;
@@ -74,7 +75,7 @@ static struct transfer transfer_for(struct session *s)
 	};
 }
 
-static void sum_up(
+static void report_cancelled(
 	struct session *s, const struct transfer *t, const char *what)
 {
 	char done[64];
@@ -86,7 +87,7 @@ static void sum_up(
 			what);
 }
 
-/* Take a flag off the beginning of the words. */
+/* Drop the first word if it is `flag`. True if it was. */
 static bool take_flag(struct command_line *line, const char *flag)
 {
 	if (!line->n || strcmp(line->words[0].s, flag) != 0)
@@ -96,7 +97,8 @@ static bool take_flag(struct command_line *line, const char *flag)
 	return true;
 }
 
-/* Take -f, which stands before at least one word more. 0, or -1 with e. */
+/* Drop a first word -f, and note in *force whether it was there. 0, or -1 with
+ * e: no word is left. */
 static int take_force(struct command_line *line, const char *command,
 	bool *force, struct err *e)
 {
@@ -107,9 +109,10 @@ static int take_force(struct command_line *line, const char *command,
 		e, ":%s -f: of what? ./-f is a file of that name", command);
 }
 
-/* Of several words the last may be the target in the home. *to is NULL, or that
- * target. 0, or -1 with e when it could be both. */
-static int find_target(struct session *s, const struct command_line *line,
+/* Find out whether the last of several words is the directory of the home to
+ * copy to: then *to is that word, else NULL. 0, or -1 with e when the word
+ * names a directory of the home and one of the host. */
+static int find_home_target(struct session *s, const struct command_line *line,
 	const char **to, struct err *e)
 {
 	const struct lexer_word *last = &line->words[line->n - 1];
@@ -155,11 +158,11 @@ int files_upload(
 	int r;
 
 	if (take_force(&rest, "upload", &t.overwrite, e) < 0 ||
-		find_target(s, &rest, &to, e) < 0)
+		find_home_target(s, &rest, &to, e) < 0)
 		return -1;
 	t.force = ":upload -f";
 	r = upload_run(&t, rest.words, rest.n - (to != NULL), to, e);
-	sum_up(s, &t, "uploaded");
+	report_cancelled(s, &t, "uploaded");
 	return r;
 }
 
@@ -190,7 +193,7 @@ int files_download(
 		to = last->s;
 	t.force = ":download -f";
 	r = download_run(&t, rest.words, rest.n - (to != NULL), to, e);
-	sum_up(s, &t, "downloaded");
+	report_cancelled(s, &t, "downloaded");
 	return r;
 }
 
@@ -216,8 +219,8 @@ int files_ready(struct session *s, struct err *e)
 	return 0;
 }
 
-/* May be called more than once: the person stays after a warning, and then a
- * signal ends the session. Even then the results are downloaded. */
+/* May be called twice: the person stays after a warning, and later a signal
+ * ends the session. A signal does not stop this last download. */
 int files_finish(struct session *s)
 {
 	const struct options *o = s->opt;
@@ -258,7 +261,7 @@ static const char *status_words(const struct session *s,
 	return buf;
 }
 
-static bool is_meant(const struct lexer_word *w, const char *path)
+static bool word_matches(const struct lexer_word *w, const char *path)
 {
 	return !strcmp(transfer_home_name(w->s), path) ||
 	       transfer_matches(transfer_home_name(w->pattern), path);
@@ -272,13 +275,13 @@ static bool entry_is_wanted(
 
 	if (!line->n)
 		return f->type != 'd';
-	if (is_meant(w, f->path))
+	if (word_matches(w, f->path))
 		return true;
 	beneath = path_beneath(f->path, transfer_home_name(w->s));
 	return f->type != 'd' && !w->is_pattern && beneath && *beneath;
 }
 
-/* "12 files, 3 directories", of what is not a directory and what is. */
+/* "12 files, 3 directories"; `files` counts everything but directories. */
 static const char *count_words(
 	char *buf, size_t size, size_t files, size_t dirs)
 {
@@ -329,8 +332,8 @@ int files_list(
 
 		if (!entry_is_wanted(&rest, f))
 			continue;
-		/* Programs' own files are many, and summed up unless they are
-		 * asked for. */
+		/* Programs keep many hidden files: count those unless the
+		 * person asks for them. */
 		if (all || !ledger_is_hidden(f->path)) {
 			add_file(s, &t, f);
 			continue;
@@ -355,7 +358,7 @@ int files_list(
 	return 0;
 }
 
-/* True of the beginning of an image that Pillow knows. */
+/* True if `buf` begins like an image of a format that Pillow reads. */
 static bool is_image(const char *buf, size_t n)
 {
 	static const struct {
@@ -401,7 +404,7 @@ int files_show(
 	if (n < 0)
 		return err_errno(e, "read %s", name);
 	if (is_image(buf, (size_t)n)) {
-		/* Only the jail looks into it. */
+		/* Only a process in the jail decodes the image. */
 		fd_drop(&fd);
 		text_safe(safe, sizeof(safe), name, strlen(name));
 		return cell_show_image(s, name, safe, e);
@@ -412,7 +415,7 @@ int files_show(
 	return 0;
 }
 
-/* Remove an entry: 1; 0 when there is none of this name; -1. */
+/* Remove an entry. 1; 0: there is no entry of this name; -1 with e. */
 static int remove_entry(struct session *s, const char *path, struct err *e)
 {
 	struct err why = {0};
@@ -425,8 +428,8 @@ static int remove_entry(struct session *s, const char *path, struct err *e)
 	return -1;
 }
 
-/* Remove the listed entries that the word means; without a word, all of them.
- * Returns the number of removed entries, or -1. */
+/* Remove the listed entries that the word matches; without a word, all of them.
+ * Returns the number of removed entries, or -1 with e. */
 static int remove_listed(struct session *s, const struct jail_files *files,
 	const struct lexer_word *w, struct err *e)
 {
@@ -436,9 +439,9 @@ static int remove_listed(struct session *s, const struct jail_files *files,
 		const char *path = files->v[i].path;
 		int r;
 
-		if (w ? !is_meant(w, path) : strchr(path, '/') != NULL)
+		if (w ? !word_matches(w, path) : strchr(path, '/') != NULL)
 			continue;
-		r = remove_entry(s, path, e); /* 0: went with its directory */
+		r = remove_entry(s, path, e); /* 0: its directory is removed */
 		if (r < 0)
 			return -1;
 		n += r;
@@ -446,15 +449,16 @@ static int remove_listed(struct session *s, const struct jail_files *files,
 	return n;
 }
 
-/* Entries that do not fit in one list come up in the next one. *more: there
- * are entries that were never listed, or a process in the jail makes files as
- * fast as they are removed. */
-static int remove_meant(
+/* Remove the entries that the word matches, or all. Entries that do not fit in
+ * one list come up in the next one. *more: there are entries that were never
+ * listed, or a process in the jail makes files as fast as we remove them.
+ * Returns the number of removed entries, or -1 with e. */
+static int remove_matching(
 	struct session *s, const struct lexer_word *w, int *more, struct err *e)
 {
 	int n = 0, total = 0;
 
-	for (int i = 0; i < LISTS_MAX; i++) {
+	for (int i = 0; i < REMOVED_LISTS_MAX; i++) {
 		struct jail_files files = {0};
 
 		if (jail_home_list(s->jail, &files, e) < 0)
@@ -471,17 +475,17 @@ static int remove_meant(
 	return total;
 }
 
-/* The entries that would be removed. */
-struct harvest {
+/* How many entries a command would remove. */
+struct removal_count {
 	size_t files, dirs;
 	int64_t bytes;
-	bool asks; /* more than files that were named one by one */
+	bool asks; /* ask first: not only files, each named in full */
 	bool more; /* there are entries that are not listed */
 };
 
-/* True if the directory that `path` lies in, which stands before it, is
- * marked. */
-static bool parent_marked(
+/* True if the directory that holds `path` is marked. The list has a directory
+ * before its entries. */
+static bool parent_is_marked(
 	const struct jail_files *files, const bool *marks, const char *path)
 {
 	const struct jail_file *f;
@@ -500,10 +504,11 @@ static int refuse_missing(const struct lexer_word *w, struct err *e)
 	return err_set(e, "%s: there is no such file in the home", w->s);
 }
 
-/* Count the entries that the words mean, or all. 0, or -1 with e: a word means
- * none. */
-static int count_harvest(struct harvest *h, const struct jail_files *files,
-	const struct lexer_word *words, int n, struct err *e)
+/* Count the entries that the words match; without words, all. 0, or -1 with e:
+ * a word matches none. */
+static int count_removal(struct removal_count *h,
+	const struct jail_files *files, const struct lexer_word *words, int n,
+	struct err *e)
 {
 	auto_free bool *marks = calloc(files->n + 1, sizeof(*marks));
 	bool found[LEXER_WORDS_MAX] = {0};
@@ -514,9 +519,9 @@ static int count_harvest(struct harvest *h, const struct jail_files *files,
 	for (size_t i = 0; i < files->n; i++) {
 		const struct jail_file *f = &files->v[i];
 
-		marks[i] = !n || parent_marked(files, marks, f->path);
+		marks[i] = !n || parent_is_marked(files, marks, f->path);
 		for (int k = 0; k < n; k++)
-			if (is_meant(&words[k], f->path))
+			if (word_matches(&words[k], f->path))
 				found[k] = marks[i] = true;
 		if (!marks[i])
 			continue;
@@ -527,7 +532,8 @@ static int count_harvest(struct harvest *h, const struct jail_files *files,
 	h->asks = h->dirs || !n;
 	for (int k = 0; k < n; k++) {
 		h->asks |= words[k].is_pattern;
-		/* It may have an entry of exactly this name, not listed. */
+		/* Where not all entries are listed, one that is not may have
+		 * exactly this name. */
 		if (!found[k] && !h->more)
 			return refuse_missing(&words[k], e);
 		if (!found[k] && words[k].is_pattern)
@@ -539,8 +545,8 @@ static int count_harvest(struct harvest *h, const struct jail_files *files,
 	return 0;
 }
 
-/* 1: it may be removed; 0: the person does not want to; -1 with e. */
-static int ask_consent(struct session *s, const struct harvest *h,
+/* Ask the person. 1: yes; 0: no; -1 with e: there is nobody to ask. */
+static int ask_consent(struct session *s, const struct removal_count *h,
 	const char *command, struct err *e)
 {
 	char count[80], size[TEXT_HUMAN], question[300];
@@ -559,17 +565,18 @@ static int ask_consent(struct session *s, const struct harvest *h,
 	return 0;
 }
 
-/* Remove the entries that the words mean, or all. Returns their number, without
- * those in removed directories, or -1. */
+/* Remove the entries that the words match; without words, all. Returns the
+ * number of removed entries, without those in removed directories, or -1 with
+ * e. */
 static int remove_words(struct session *s, const struct lexer_word *words,
 	int n, int *more, struct err *e)
 {
 	int total = 0;
 
 	if (!n)
-		return remove_meant(s, NULL, more, e);
+		return remove_matching(s, NULL, more, e);
 	for (int i = 0; i < n; i++) {
-		int left, gone = remove_meant(s, &words[i], &left, e);
+		int left, gone = remove_matching(s, &words[i], &left, e);
 
 		if (gone == 0 && !words[i].is_pattern) {
 			gone = remove_entry(
@@ -589,13 +596,13 @@ static int remove_all(struct session *s, const struct command_line *line,
 	const char *command, bool force, struct err *e)
 {
 	struct jail_files files = {0};
-	struct harvest h = {0};
+	struct removal_count h = {0};
 	char count[80];
 	int more = 0, r;
 
 	if (jail_home_list(s->jail, &files, e) < 0)
 		return -1;
-	r = count_harvest(&h, &files, line->words, line->n, e);
+	r = count_removal(&h, &files, line->words, line->n, e);
 	jail_files_free(&files);
 	if (r == 0 && (h.files || h.dirs) && h.asks && !force)
 		r = ask_consent(s, &h, command, e);

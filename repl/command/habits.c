@@ -6,8 +6,8 @@
  * Trusts:    the person. A habit becomes a cell or a `:` command, and allows
  *            no more than that does
  *
- * Only lines that are no Python are taken: those that begin with % or !, and a
- * few words of a shell that are no names in this session.
+ * A habit is a line that is not Python: it begins with % or !, or with one of a
+ * few shell commands whose names Python does not have in this session.
  */
 #include "command.h"
 
@@ -16,7 +16,7 @@
 
 #include <ctype.h>
 
-/* Python to run with `it`, what stands behind the word. */
+/* Python that habits run; `it` is the text behind the word. */
 #define SHELL                                                                  \
 	"import subprocess\n"                                                  \
 	"try: n = subprocess.call(it, shell=True)\n"                           \
@@ -42,10 +42,11 @@
 	"adds some · help('modules') lists what is there"
 #define NOT_NEEDED "that is not needed here"
 
-/* A word, and one of: the command that does it, Python, what to say. */
+/* A word that begins a line, and one of: the `:` command that does the same,
+ * Python to run, advice to print. */
 static const struct habit {
 	const char *word, *command, *python, *say;
-	bool whole; /* the word itself belongs to what runs */
+	bool whole; /* `it` begins with the word, less its % */
 } habits[] = {
 	{"!", .python = SHELL},
 	{"%%bash", .python = SHELL},
@@ -95,23 +96,23 @@ static const struct habit {
 	{"pwd", .python = SHELL, .whole = true},
 };
 
-/* Of a name of Python's. */
-static bool is_letter(char c)
+/* True of a character that a name in Python can have. */
+static bool is_name_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' ||
 	       (unsigned char)c >= 0x80;
 }
 
-/* A word of a shell is taken unless Python has such a name, or the line looks
- * like one that makes it: `ls = 1`. */
-static bool is_python(
+/* True if a line that begins with a shell command is Python: Python has the
+ * name `word`, or the rest looks like no argument, as in `ls = 1`. */
+static bool line_is_python(
 	struct session *s, const char *word, const char *rest, size_t n)
 {
 	auto_free char *answer = NULL;
 	size_t len = strlen(word), answer_n;
 	const char *p;
 
-	if (n && !strchr("-./~*\"'$_", *rest) && !is_letter(*rest))
+	if (n && !strchr("-./~*\"'$_", *rest) && !is_name_char(*rest))
 		return true;
 	if (jail_ask(s->jail, ASK_COMPLETE, word, len, &answer, &answer_n,
 		    NULL) < 0)
@@ -120,12 +121,13 @@ static bool is_python(
 		p = memchr(p, '\n', answer_n - (size_t)(p - answer)))
 		if (!strncmp(++p, word, len) &&
 			(size_t)(p - answer) + len < answer_n &&
-			!is_letter(p[len]))
+			!is_name_char(p[len]))
 			return true;
 	return false;
 }
 
-/* The habit that the line begins as; *rest is what stands behind the word. */
+/* Find the habit whose word begins the line, or NULL. *rest is the text behind
+ * the first word, either way. */
 static const struct habit *find_habit(
 	const char *src, size_t n, const char **rest, size_t *rest_n)
 {
@@ -172,7 +174,7 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		;
 	h = find_habit(src, n, &rest, &rest_n);
 	if (h && !ispunct((unsigned char)*h->word) &&
-		is_python(s, h->word, rest, rest_n))
+		line_is_python(s, h->word, rest, rest_n))
 		return 1;
 	if (!h && n && *src == '%') {
 		text_safe(safe, sizeof(safe), src, (size_t)(rest - src));
@@ -186,7 +188,7 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		return 0;
 	}
 	if (h->command) {
-		/* As for a command with a colon: Ctrl-C is a signal. */
+		/* Ctrl-C sends a signal, as it does for a `:` command. */
 		terminal_restore(s->term);
 		return named_run(s, h->command, rest, rest_n, e);
 	}

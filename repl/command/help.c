@@ -3,7 +3,7 @@
  * help.c - :help: the list of commands, and the page of one
  *
  * Runs in:   front end, between cells
- * Trusts:    the manual page, of which the build makes the pages (tools/help)
+ * Trusts:    the manual page: tools/help made the pages of it in the build
  */
 #include "command.h"
 
@@ -12,8 +12,8 @@
 #include "repl/session/session.h"
 #include "repl/term/term.h"
 
-/* Of the page that explains what is no command. */
-#define HABITS "%"
+/* The name of the page that explains habits (tools/help). */
+#define HABITS_PAGE "%"
 
 static void list_commands(struct session *s)
 {
@@ -36,8 +36,8 @@ static void list_commands(struct session *s)
 	info_table(s, &last);
 }
 
-/* Paragraphs are folded; so are examples that are too wide, below themselves.
- */
+/* Append `text`, whose lines are paragraphs and examples, with each line folded
+ * at `columns`. The indent of a line is that of all its parts. */
 static void fold_text(struct strbuf *b, const char *text, int columns)
 {
 	while (*text) {
@@ -85,7 +85,7 @@ int help_show(struct session *s, const struct command_line *line, struct err *e)
 	}
 	if (habits_explain(name, line->rest_n, &habit, &say)) {
 		if (!say)
-			return show_page(s, habit ? habit : HABITS, e);
+			return show_page(s, habit ? habit : HABITS_PAGE, e);
 		session_frame(s, "%s", say);
 		return 0;
 	}

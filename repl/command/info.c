@@ -3,9 +3,9 @@
  * info.c - :limits :usage :who :doc; tables
  *
  * Runs in:   front end, between cells
- * Trusts:    the warden for what is used and what enforces it. A guest's answer
- *            is hostile text: it is split, and made safe before it is counted
- *            and shown
+ * Trusts:    the warden about usage, and about what enforces a limit. A guest's
+ *            answer is hostile text: it is split, and made safe before it is
+ *            counted and shown
  */
 #include "command.h"
 
@@ -126,10 +126,10 @@ int info_doc(struct session *s, const struct command_line *line, struct err *e)
 
 /* ---- :limits ---- */
 
-/* In place of an enum enforce_limit: no host is asked. */
+/* In place of an enum enforce_limit: the same on every host. */
 enum { BY_THE_FRONT_END = -1 };
 
-/* The part of a limit that is used, where there is something to say. */
+/* The usage that :limits shows beside a limit. */
 enum used {
 	USED_NOTHING,
 	USED_MEMORY,
@@ -142,7 +142,7 @@ enum used {
 static const struct {
 	const char *what;
 	const char *key;
-	int by; /* enum enforce_limit, or as above */
+	int by; /* enum enforce_limit, or BY_THE_FRONT_END */
 	enum used used;
 } rows[] = {
 	{"cell time", "cell.timeout", ENFORCE_TIME, USED_NOTHING},
@@ -161,9 +161,9 @@ static const struct {
 	{"network", "jail.network", ENFORCE_NETWORK, USED_NOTHING},
 };
 
-/* A number of the key's type for people: "512 MiB", not "512M". False for
- * types that have no such form. */
-static bool number_words(
+/* Write a number of the key's type for people: "512 MiB", not "512M". False: a
+ * type that has no such form. */
+static bool format_number(
 	enum config_type type, int64_t n, char buf[static TEXT_HUMAN])
 {
 	if (type == CONFIG_SIZE)
@@ -177,8 +177,9 @@ static bool number_words(
 	return true;
 }
 
-/* Where no source sets a number for transfers, that of the home is theirs. */
-static const char *key_of(const struct config *cfg, const char *key)
+/* The key that sets the limit: home.files in place of a files.max_count that no
+ * source of the configuration sets. */
+static const char *find_setting_key(const struct config *cfg, const char *key)
 {
 	bool follows = !strcmp(key, "files.max_count") &&
 		       !config_counts_transfers(cfg);
@@ -207,17 +208,17 @@ int info_limits(
 		return -1;
 	text_table_add(&t, heads);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		const char *name = key_of(s->cfg, rows[i].key);
+		const char *name = find_setting_key(s->cfg, rows[i].key);
 		const struct config_key *key = config_keys_find_full(name);
 		const char *source = config_source(s->cfg, name);
 		const char *by = "front end";
 		char limit[TEXT_HUMAN], used[TEXT_HUMAN] = "", set_in[512];
 
-		if (!number_words(
+		if (!format_number(
 			    key->type, config_value_number(s->cfg, key), limit))
 			config_value_format(s->cfg, key, limit, sizeof(limit));
 		if (rows[i].used != USED_NOTHING)
-			number_words(key->type, uses[rows[i].used], used);
+			format_number(key->type, uses[rows[i].used], used);
 		if (rows[i].by != BY_THE_FRONT_END)
 			by = enforce_by((enum enforce_limit)rows[i].by,
 				u.by[rows[i].by]);

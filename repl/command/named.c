@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * named.c - the command of a name: which it is, and running it
+ * named.c - finds a command by its name, and runs it
  *
  * Runs in:   front end, between cells
  * Trusts:    the person with the commands that [policy] commands allows

@@ -4,8 +4,8 @@
  *
  * Runs in:   front end, between cells
  * Trusts:    nothing in the text: it is made safe before it is counted
- * Leaves:    the screen as it was; where the terminal has only one, the part
- *            seen last
+ * Leaves:    the screen as it was; on a terminal without an alternate screen,
+ *            the part of the text seen last
  */
 #include "command.h"
 
@@ -17,7 +17,8 @@
 
 static void write_out(struct session *s, struct strbuf *b)
 {
-	/* A terminal that is gone is also at the end of its keys. */
+	/* No check for errors: session_wait_keys() reports a terminal that is
+	 * gone. */
 	if (b->n && !b->failed)
 		terminal_write(s->term, b->s, b->n, DRAIN_MS);
 	b->n = 0;
@@ -33,8 +34,8 @@ static void turn_pages(struct session *s, struct pager *p)
 	keys_init(&keys);
 	keys.escape_alone = true;
 	terminal_raw(s->term);
-	/* A terminal with only one screen shows what came before until here,
-	 * and keeps it if it keeps the rows that scroll away. */
+	/* A terminal without an alternate screen still shows earlier rows. The
+	 * newlines scroll them away, into its scrollback if it has one. */
 	strbuf_printf(&b, "\x1b[?1049h\x1b[%d;1H", p->rows);
 	for (int i = 0; i < p->rows; i++)
 		strbuf_puts(&b, "\n");
@@ -64,7 +65,7 @@ void page_show(struct session *s, const char *text, size_t n)
 	int rows, columns;
 
 	text_lines(&b, text, n);
-	/* The terminal may have another size since the last cell. */
+	/* The terminal's size may have changed since the last cell. */
 	editor_size(s->editor, &rows, &columns);
 	if (!b.n || b.failed)
 		goto done;

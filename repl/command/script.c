@@ -3,8 +3,8 @@
  * script.c - :load :save
  *
  * Runs in:   front end, between cells
- * Trusts:    no byte of a script; the person about its place, whom hostfs.c
- *            keeps to the configured directories in a locked session
+ * Trusts:    no byte of a script; the person about its path, but in a locked
+ *            session hostfs.c opens only files in the configured directories
  */
 #include "command.h"
 
@@ -92,7 +92,7 @@ static void add_cells(const struct session *s, struct strbuf *b)
 	for (; n > 0; n--, c++) {
 		if (!c->ok)
 			continue;
-		/* A cell of a script that was loaded begins with its own. */
+		/* A cell that :load ran may begin with the script's mark. */
 		if (c->n < 4 || memcmp(c->src, CELL_MARK, 4) != 0)
 			strbuf_puts(b, CELL_MARK "\n");
 		len = c->n;
