@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cell.c - a cell from hand-over to verdict, and what the warden says
+ * cell.c - a cell from hand-over to verdict, and the warden's events
  *
  * Runs in:   front end
- * Trusts:    the warden for when a cell ended and how. The end mark is the
- *            guest's: it is waited for no longer than the tty says something.
- *            Text of the guest's that the warden passes on (type-ahead, a
- *            stack) is cleaned before a terminal sees it
+ * Trusts:    the warden about when and how a cell ended. The guest writes the
+ *            end mark: we stop waiting for it when the tty falls silent. Text
+ *            of the guest that the warden passes on (type-ahead, a stack) is
+ *            cleaned before a terminal sees it
  */
 #include "repl/session/session.h"
 
@@ -27,12 +27,12 @@
 
 struct view_cell {
 	struct record_cell running; /* borrowed; all zero: none */
-	struct strbuf stack;	    /* where it was stuck, until the verdict */
+	struct strbuf stack;	    /* where it was; shown after the verdict */
 	bool startup_due; /* this Python has not run python.startup yet */
-	bool restarting;  /* it was announced; JAIL_UP will follow */
+	bool restarting;  /* we know of a restart; JAIL_UP will follow */
 };
 
-/* ---- what the warden says ---- */
+/* ---- the warden's events ---- */
 
 static void take_built(void *session, struct jail_event *ev)
 {
@@ -55,7 +55,7 @@ static void take_up(void *session, struct jail_event *ev)
 	struct view_cell *c = s->cell;
 
 	screen_replace(s, fd_take(&ev->fds[0]));
-	/* A restart that a cell or a command brought about is known already. */
+	/* cell_restarted() has noted a restart by a cell or a command. */
 	if (ev->restarted && !c->restarting)
 		c->startup_due = true;
 	c->restarting = false;
@@ -202,7 +202,7 @@ void cell_close(struct session *s)
 	s->cell = NULL;
 }
 
-/* ---- running one ---- */
+/* ---- running a cell ---- */
 
 static void wait_for_end(struct session *s)
 {
@@ -227,8 +227,8 @@ static void show_verdict(struct session *s)
 	show_stack(s);
 }
 
-/* True if the session goes on after this cell. */
-static void follow_up(struct session *s)
+/* Do what the cell's end asks for: a fresh Python, leaving, the end. */
+static void apply_end(struct session *s)
 {
 	const struct jail_done *done = &s->drive.done;
 	bool leaves = done->how == HOW_EXIT;
@@ -254,8 +254,9 @@ struct record_cell cell_running(const struct session *s)
 	return c;
 }
 
-/* Cell s->cell_no, from hand-over to verdict. */
-static int run_handed_over(struct session *s, const char *src, size_t n,
+/* Run cell s->cell_no, from hand-over to verdict. 0, or -1 with e: the cell was
+ * not sent. */
+static int run_numbered_cell(struct session *s, const char *src, size_t n,
 	const char *image, struct err *e)
 {
 	struct view_cell *c = s->cell;
@@ -282,12 +283,13 @@ static int run_handed_over(struct session *s, const char *src, size_t n,
 	detached_cell(s, false);
 	c->running = (struct record_cell){0};
 	session_tell_limited(s);
-	follow_up(s);
+	apply_end(s);
 	return 0;
 }
 
-/* The next cell, which somebody waits for. 1; 0: it did not run; -1 with e. */
-static int run_next(struct session *s, const char *src, size_t n,
+/* Run the next cell, and before it python.startup if that is due. 1; 0: the
+ * cell did not run; -1 with e. */
+static int run_next_cell(struct session *s, const char *src, size_t n,
 	const char *image, struct err *e)
 {
 	int r;
@@ -298,7 +300,7 @@ static int run_next(struct session *s, const char *src, size_t n,
 	/* The cell may ask at once how large the window is. */
 	screen_follow_window(s);
 	s->cell_no++;
-	r = run_handed_over(s, src, n, image, e);
+	r = run_numbered_cell(s, src, n, image, e);
 	if (r == 0 && s->drive.done.how != HOW_REFUSED)
 		return 1;
 	s->cell_no--;
@@ -307,7 +309,7 @@ static int run_next(struct session *s, const char *src, size_t n,
 
 int cell_run(struct session *s, const char *src, size_t n, struct err *e)
 {
-	int r = run_next(s, src, n, NULL, e);
+	int r = run_next_cell(s, src, n, NULL, e);
 
 	if (r > 0)
 		record_add(s->record, s->cell_no, src, n,
@@ -321,7 +323,7 @@ int cell_show_image(
 	char file[JAIL_PATH_MAX + 8];
 	int n = snprintf(file, sizeof(file), "/home/%s", path);
 
-	return run_next(s, file, (size_t)n, name, e) < 0 ? -1 : 0;
+	return run_next_cell(s, file, (size_t)n, name, e) < 0 ? -1 : 0;
 }
 
 const struct jail_done *cell_done(const struct session *s)
@@ -341,7 +343,7 @@ bool cell_startup_is_due(const struct session *s)
 	return s->cell->startup_due;
 }
 
-/* A startup that costs Python its life is not tried again. */
+/* We do not run a python.startup again after it has ended Python. */
 void cell_run_startup(struct session *s)
 {
 	struct view_cell *c = s->cell;
@@ -354,12 +356,12 @@ void cell_run_startup(struct session *s)
 	c->startup_due = false;
 	if (!due || !src || !*src)
 		return;
-	/* Ctrl-C so far was for something before. */
+	/* Forget a Ctrl-C of before: it was not for the startup. */
 	terminal_signals_cancelled(s->signals);
 	/* A fresh session's first cell is 1 with and without a startup. */
 	s->cell_no += s->cell_no > 0;
 	s->typed = NULL;
-	r = run_handed_over(s, src, strlen(src), NULL, &e);
+	r = run_numbered_cell(s, src, strlen(src), NULL, &e);
 	s->typed = typed;
 	c->startup_due = false;
 	if (r == 0 && s->drive.done.how == HOW_OK)

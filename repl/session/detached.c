@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * detached.c - a session without a terminal, and how it is
+ * detached.c - a session without a terminal, and its status
  *
  * Runs in:   front end, confined
- * Holds:     while there is no terminal, a file in memory that takes its place:
- *            what the person misses, of which the end is kept
- * Trusts:    a client's words for nothing but a line in a list
+ * Holds:     while there is no terminal, a file in memory in its place: the end
+ *            of the output that the person misses
+ * Trusts:    a client's text as nothing but a line in a list
  */
 #include "repl/session/session.h"
 
@@ -26,19 +26,19 @@
 /* Bytes of missed output that we keep, and the size at which we cut it. */
 #define MISSED_KEPT (64u << 10)
 #define MISSED_MAX (512u << 10)
-/* A Python that is being started is not asked how it is. */
+/* We do not ask for the usage so soon after the start: Python is starting. */
 #define YOUNG_MS 2000
-/* It is asked no more often than that. */
+/* Shortest time between two such questions. */
 #define ASK_MS 100
 
 struct detached {
 	int file; /* in place of a terminal; -1: there is a terminal */
-	uint64_t cut_lines; /* that the file no longer has */
+	uint64_t cut_lines; /* lines that we cut off the file */
 	int64_t since_ms, began_ms, keyed_ms, cell_ms, asked_ms;
-	bool runs;   /* a cell */
-	bool unseen; /* no key came since one has ended */
+	bool runs;   /* a cell runs */
+	bool unseen; /* no key came since the last cell ended */
 	time_t began;
-	char from[64]; /* where the person sits; text of a client's */
+	char from[64]; /* the client's place, in the client's words */
 	struct jail_usage usage;
 };
 
@@ -115,7 +115,7 @@ const char *detached_from(const struct session *s)
 	return s->detached->from;
 }
 
-/* ---- what is missed ---- */
+/* ---- missed output ---- */
 
 int detached_begin(struct session *s)
 {
@@ -138,7 +138,7 @@ uint64_t detached_count_lines(const char *s, size_t n)
 	return lines;
 }
 
-/* All that the file has; NULL without memory. */
+/* The whole file (caller frees); NULL: no memory. */
 static char *read_missed(const struct detached *a, size_t *n)
 {
 	struct stat st;
@@ -157,7 +157,6 @@ static char *read_missed(const struct detached *a, size_t *n)
 	return buf;
 }
 
-/* No terminal reads the file for now: keep its end. */
 void detached_trim(struct session *s)
 {
 	struct detached *a = s->detached;
@@ -189,7 +188,7 @@ char *detached_end(
 	return missed;
 }
 
-/* ---- how it is ---- */
+/* ---- status ---- */
 
 static void fill_status(
 	struct session *s, bool may_ask, struct attach_status *st)

@@ -3,7 +3,7 @@
  * notices.c - what a person has been told on this host
  *
  * Runs in:   front end
- * Trusts:    nothing in the file: it decides only whether a line is said again
+ * Trusts:    nothing in the file: it decides only whether we repeat a notice
  * Leaves:    in the person's file `told`, a line for each host and text
  */
 #include "repl/session/session.h"
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file that has grown longer is begun anew. */
+/* When the file has so many bytes, we empty it. */
 #define BYTES_MAX (16u << 10)
 
 int notices_open(int dir)

@@ -4,10 +4,10 @@
  *
  * Runs in:   front end, while a cell runs
  * Holds:     the reading end of the cell's pipe; at most one picture
- * Trusts:    nothing that comes out of the pipe. It is a stream, so nothing
- *            changes once it is read; each head is checked before there is
- *            memory for what follows; one wrong head is the last. The file that
- *            a head names is a number, and its name is ours
+ * Trusts:    nothing in the pipe. A pipe's bytes cannot change after we have
+ *            read them. We check each head before we allocate memory for its
+ *            pixels, and read no more after a wrong head. A head names its file
+ *            by a number, and we make the file's name
  * Leaves:    each picture above a frame line, charged to the cell's output
  *
  * A cell that shows a picture writes it to the pipe first, and then the end
@@ -40,8 +40,8 @@ struct pictures {
 	size_t got, size; /* bytes of the head, then of the pixels */
 	int count;	  /* pictures of this cell */
 	bool whole;	  /* the picture is whole, and waits */
-	bool refused;	  /* no more of this cell's is taken */
-	const char *file; /* borrowed: what :show shows; or NULL */
+	bool refused;	  /* we take no more pictures of this cell */
+	const char *file; /* borrowed: the file that :show shows; or NULL */
 	struct ask ask;
 };
 
@@ -82,7 +82,6 @@ void pictures_take_terminal(struct session *s)
 	s->pictures->ask = (struct ask){0};
 }
 
-/* The cell's output is over. */
 void pictures_end(struct session *s)
 {
 	while (pictures_draw(s))
@@ -112,7 +111,7 @@ int pictures_fd(const struct session *s)
 	return s->pictures->whole ? -1 : s->pictures->fd;
 }
 
-/* ---- what comes ---- */
+/* ---- reading the pipe ---- */
 
 static void refuse_pictures(struct session *s, const char *why)
 {
@@ -126,7 +125,7 @@ static void refuse_pictures(struct session *s, const char *why)
 	p->refused = true;
 }
 
-/* A head is there: make room for the pixels. */
+/* Check the head that has come, and make room for its pixels. */
 static void begin_pixels(struct session *s)
 {
 	struct pictures *p = s->pictures;
@@ -148,7 +147,7 @@ static void begin_pixels(struct session *s)
 		refuse_pictures(s, "out of memory");
 }
 
-/* Take what is there, up to the end of one picture. */
+/* Read what has come, up to the end of one picture. */
 void pictures_read(struct session *s)
 {
 	struct pictures *p = s->pictures;
@@ -177,9 +176,9 @@ void pictures_read(struct session *s)
 	}
 }
 
-/* ---- what is drawn ---- */
+/* ---- drawing ---- */
 
-/* Ask the terminal what it can draw. No one else reads the terminal meanwhile.
+/* Ask the terminal what it can draw. Nothing else reads the terminal meanwhile.
  */
 static void ask_terminal(struct session *s)
 {
@@ -201,7 +200,7 @@ static void ask_terminal(struct session *s)
 	strbuf_free(&b);
 }
 
-static struct picture_place picture_place_of(const struct session *s)
+static struct picture_place choose_picture_place(const struct session *s)
 {
 	const struct ask *a = &s->pictures->ask;
 	const struct terminal *t = s->term;
@@ -220,7 +219,8 @@ static struct picture_place picture_place_of(const struct session *s)
 	}
 	if (s->cfg->pictures == PICTURES_BLOCKS)
 		return at;
-	/* How many rows a sixel picture takes is known only with these. */
+	/* Without the height of a character we would not know how many rows a
+	 * sixel picture takes. */
 	if (a->sixel && at.cell_height > 0)
 		at.way = PICTURE_SIXEL;
 	if (a->iterm2)
@@ -230,7 +230,7 @@ static struct picture_place picture_place_of(const struct session *s)
 	return at;
 }
 
-/* Why the picture is not drawn; NULL: it was. */
+/* Draw the picture. Returns NULL, or why it was not drawn, for its caption. */
 static const char *draw_picture(struct session *s)
 {
 	struct pictures *p = s->pictures;
@@ -246,7 +246,7 @@ static const char *draw_picture(struct session *s)
 		return " · not drawn";
 	ask_terminal(s);
 	relay_follow_window(s->relay);
-	at = picture_place_of(s);
+	at = choose_picture_place(s);
 	if (picture_add(&b, &p->picture, &at) < 0)
 		why = " · not drawn: out of memory";
 	else if (!output_draw(s->output, b.s, b.n))

@@ -30,18 +30,18 @@
 #include <unistd.h>
 
 #define PROMPT2 "... "
-/* How long the first prompt waits for the jail. Most stand by then, and what
- * the host cannot enforce is said above the prompt. One that fails later ends
- * the session all the same. */
+/* How long the first prompt waits for the jail. Most jails are built by then,
+ * so that we can say above the prompt what the host cannot enforce. A jail that
+ * fails later still ends the session. */
 #define BUILT_MS 2
 /* How long a plain prompt waits for Python. */
 #define UP_MS 1000
 
 /* ---- the banner ---- */
 
-/* "Python 3.11", as far as the interpreter's file name tells the version:
- * nothing is run only to ask for it. */
-static void python_name(const struct session *s, char *buf, size_t size)
+/* Write "Python 3.11", or "Python" if the interpreter's file name does not tell
+ * the version: we do not run Python only to ask for it. */
+static void write_python_name(const struct session *s, char *buf, size_t size)
 {
 	char real[PATH_MAX];
 	const char *base;
@@ -71,7 +71,7 @@ static void print_banner(struct session *s)
 		net = "no network but its own loopback";
 	if (s->cfg->expose.n)
 		files = "no host files but those exposed";
-	python_name(s, python, sizeof(python));
+	write_python_name(s, python, sizeof(python));
 	snprintf(first, sizeof(first), "cellblock %s · %s in a jail: %s, %s",
 		CELLBLOCK_VERSION, python, net, files);
 	snprintf(second, sizeof(second),
@@ -98,13 +98,13 @@ static void tell_no_history(struct session *s)
 
 /* ---- a line ---- */
 
-/* One line as if it had been typed: a command, or a cell. */
+/* Run a line that the person typed: a command, or a cell. */
 static void run_line(struct session *s, const char *src, size_t n)
 {
 	struct err e = {0};
 	int r;
 
-	s->signals->interrupt = false; /* it was for something before */
+	s->signals->interrupt = false; /* not for this line */
 	screen_tell_background(s);
 	watchers_add(s, WATCHER_SOURCE, 0, src, n);
 	s->typed = src;
@@ -115,7 +115,7 @@ static void run_line(struct session *s, const char *src, size_t n)
 	s->typed = NULL;
 	if (r < 0)
 		session_refuse(s, &e);
-	/* It was for this line, and for those that wait behind it. */
+	/* A Ctrl-C was for this line, and for those that wait behind it. */
 	if (s->signals->interrupt)
 		editor_interrupt(s->editor);
 	s->signals->interrupt = false;
@@ -140,12 +140,12 @@ static int take_signals(void *arg)
 	return s->over || detached_is_due(s);
 }
 
-static void take_key(void *arg)
+static void note_key(void *arg)
 {
 	detached_keyed(arg);
 }
 
-static int take_jail(void *arg)
+static int take_jail_events(void *arg)
 {
 	struct session *s = arg;
 
@@ -161,9 +161,9 @@ static bool is_blank(const char *src, size_t n)
 	return true;
 }
 
-/* Keys are lines from now on. Those that came just before were not echoed: the
- * editor does that. */
-static void read_lines(struct session *s)
+/* Have the terminal read lines. It did not echo keys that came before, in raw
+ * mode: the editor gets those, and echoes them. */
+static void set_line_mode(struct session *s)
 {
 	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
 	char keys[4096];
@@ -178,7 +178,7 @@ static void read_lines(struct session *s)
 		editor_type(s->editor, keys, (size_t)n);
 }
 
-/* The prompt names the cell that is typed at it. */
+/* Write the number of the next cell into the prompt. */
 static int number_prompt(struct session *s, struct err *e)
 {
 	struct strbuf b = {0};
@@ -201,7 +201,7 @@ static void read_and_run(struct session *s)
 		return;
 	}
 	if (editor_is_plain(s->editor))
-		read_lines(s);
+		set_line_mode(s);
 	else
 		terminal_raw(s->term);
 	switch (editor_read(s->editor, &src, &n, &e)) {
@@ -243,7 +243,7 @@ static void serve_next(struct session *s)
 		read_and_run(s);
 }
 
-/* True if a command is not to be waited for. */
+/* For jail_watch_interrupt(): true if a signal interrupts a request. */
 static int is_interrupted(void *arg)
 {
 	struct session *s = arg;
@@ -263,7 +263,7 @@ static void take_events(void *arg)
 	cell_take_events(s);
 	if (!s->over)
 		terminals_turn(s, !cell_done(s));
-	/* Events that came while we asked the warden how much is used. */
+	/* Events that came while we asked the warden for the usage. */
 	cell_take_events(s);
 }
 
@@ -282,7 +282,7 @@ static int open_parts(struct session *s, struct err *e)
 		.takes_cell = s->calls->takes_cell,
 		.complete = s->calls->complete,
 		.signature = s->calls->signature,
-		.keyed = take_key,
+		.keyed = note_key,
 		.ctx = s,
 	};
 
@@ -293,7 +293,7 @@ static int open_parts(struct session *s, struct err *e)
 		pictures_open(s, e) < 0 || screen_open(s, take_events, e) < 0 ||
 		editor_open(&s->editor, &opts, e) < 0)
 		return -1;
-	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail, s);
+	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail_events, s);
 	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);
 	jail_watch_interrupt(s->jail, s->signals->fd, is_interrupted, s);
 	return 0;
@@ -312,8 +312,8 @@ static void close_parts(struct session *s)
 	ledger_free(&s->ledger);
 }
 
-/* A plain prompt cannot be moved: what comes with Python is told above the
- * first one. */
+/* Wait for Python before the first plain prompt: we cannot move such a prompt,
+ * and frame lines that come with Python must stand above it. */
 static void await_python(struct session *s)
 {
 	struct pollfd p[2] = {{.fd = jail_fd(s->jail), .events = POLLIN},

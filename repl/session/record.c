@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record.c - the cells that ran, and what the last of them wrote
+ * record.c - the cells that ran, and the output of the last ones
  *
  * Runs in:   front end
- * Trusts:    nothing: the output is a guest's, and kept as it came
+ * Trusts:    nothing: a guest wrote the output, and we keep it unchanged
  */
 #include "repl/session/session.h"
 
@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So much of a cell's output is kept. */
+/* Most bytes of a cell's output that we keep. */
 #define OUTPUT_MAX ((size_t)8 << 20)
 
 struct record {
 	struct record_cell *cells;
-	size_t n, bytes; /* that they take */
+	size_t n, bytes; /* `bytes`: what the cells take */
 	uint32_t gone;
 	struct record_output outputs[RECORD_OUTPUTS]; /* by number */
 	struct record_output *writing;
@@ -40,13 +40,13 @@ void record_free(struct record *r)
 	free(r);
 }
 
-static size_t bytes_of(const struct record_cell *c)
+static size_t cell_bytes(const struct record_cell *c)
 {
 	return c->n + sizeof(*c);
 }
 
-/* Beyond what is kept of the cells, forget the oldest, and some more: not each
- * new cell moves all others. */
+/* If the cells take too many bytes, forget the oldest ones. Forget more than we
+ * must, so that not every new cell moves all others. */
 static void trim_cells(struct record *r)
 {
 	const size_t most = RECORD_BYTES - RECORD_BYTES / 8;
@@ -55,7 +55,7 @@ static void trim_cells(struct record *r)
 	if (r->bytes <= RECORD_BYTES)
 		return;
 	for (; r->bytes > most && i + 1 < r->n; i++) {
-		r->bytes -= bytes_of(&r->cells[i]);
+		r->bytes -= cell_bytes(&r->cells[i]);
 		r->gone = r->cells[i].no;
 		free(r->cells[i].src);
 	}
@@ -76,7 +76,7 @@ int record_add(
 	memcpy(c.src, src, n);
 	c.src[n] = '\0';
 	r->cells[r->n++] = c;
-	r->bytes += bytes_of(&c);
+	r->bytes += cell_bytes(&c);
 	trim_cells(r);
 	return 0;
 }

@@ -3,9 +3,9 @@
  * screen.c - the terminal, between the editor and the jail's tty
  *
  * Runs in:   front end
- * Holds:     the master of the tty; the terminal in raw mode while a cell runs,
- *            and until somebody wants it otherwise: what is typed between
- *            cells stays bytes
+ * Holds:     the master of the tty; the terminal, in raw mode from the start of
+ *            a cell until the next reader sets another mode: keys typed between
+ *            cells stay bytes
  * Trusts:    nothing that comes from the tty. The guest's end mark only says
  *            where its output ends
  * Leaves:    the screen's modes as they were, however the cell ended
@@ -30,8 +30,8 @@
 #include <unistd.h>
 
 #define LATE_MAX (256u << 10)
-/* Most rows until the next cell for output that stopped processes had still
- * written: the lines above it stay in a terminal's scrollback. */
+/* Most rows, until the next cell, of output that processes wrote before they
+ * were stopped: the lines above it stay in a terminal's scrollback. */
 #define BEHIND_ROWS 500
 /* Pause between two reads of background output. */
 #define REST_NS (20 * 1000 * 1000)
@@ -45,18 +45,18 @@ enum holder {
 
 struct screen {
 	enum holder holder;
-	int fd, next_fd; /* owned; the next one waits for the cell's end */
-	int timer;	 /* owned; the end of a rest */
+	int fd, next_fd; /* owned; next_fd replaces fd when the cell ends */
+	int timer;	 /* owned; expires at the end of a rest */
 	struct relay relay;
 	struct output output;
 	int64_t heard_ms;
 	struct strbuf above; /* background output that is not printed yet */
-	struct strbuf late;  /* what came behind the end mark */
-	struct strbuf left;  /* what the tty still held of the keys */
+	struct strbuf late;  /* output that came behind the end mark */
+	struct strbuf left;  /* keys that the warden found unread in the tty */
 	struct output_report behind; /* background output not summed up yet */
-	int room; /* rows that it may take below the line that announces it */
-	int rows; /* rows that it may take until the next cell begins */
-	bool line_ended; /* its last line, by us */
+	int room;	 /* rows left below the line that announced it */
+	int rows;	 /* rows left until the next cell begins */
+	bool line_ended; /* we have ended its last line */
 };
 
 /* ---- output ---- */
@@ -72,7 +72,7 @@ static void sink_filtered(void *arg, const void *buf, size_t n)
 		strbuf_add(&sc->above, buf, n);
 }
 
-/* A cell's own bytes. */
+/* Log and record the bytes that the cell wrote, unfiltered. */
 static void tap_output(void *arg, const void *buf, size_t n)
 {
 	struct session *s = arg;
@@ -81,7 +81,7 @@ static void tap_output(void *arg, const void *buf, size_t n)
 	record_add_output(s->record, buf, n);
 }
 
-/* Each watcher has its own filter. */
+/* Send watchers the unfiltered output: each watcher has its own filter. */
 static void copy_to_watchers(
 	void *arg, enum output_copied what, const void *buf, size_t n)
 {
@@ -109,7 +109,7 @@ static enum vt_mode filter_mode(const struct config *cfg)
 	return VT_SAFE;
 }
 
-/* Without a mark: output of no cell. */
+/* Begin the output of a cell; `mark` NULL: background output. */
 static void begin_output(struct session *s, const char *mark)
 {
 	struct output_opts opts = {
@@ -133,7 +133,8 @@ static void begin_output(struct session *s, const char *mark)
 	output_begin(&s->screen->output, &opts);
 }
 
-/* Bytes that take at most *room rows of the terminal, less those rows. */
+/* Count the bytes that take at most *room rows of the terminal, and subtract
+ * the rows that they take. */
 static size_t take_rows(
 	const struct terminal *t, const char *buf, size_t n, int *room)
 {
@@ -143,7 +144,7 @@ static size_t take_rows(
 	while (i<n && * room> 0) {
 		bool one = buf[i] >= ' ' && buf[i] < 0x7f;
 
-		/* As much as it may become. */
+		/* The most columns that the filter may make of the byte. */
 		column += one ? 1 : buf[i] == '\t' ? 8 : 4;
 		if (buf[i++] == '\n' || column >= columns) {
 			column = 0;
@@ -167,9 +168,9 @@ static void print_frame(void *arg, const char *text)
 	session_frame(arg, "%s", text);
 }
 
-/* Show background output. A piece that does not end its line gets an end from
- * us, because the prompt stands below it; the line's own end is then left
- * out. */
+/* Show a piece of background output. If the piece does not end its line, we end
+ * it, because the prompt stands below. Then we leave out the line's own end,
+ * which may begin the next piece. */
 static void show_piece(struct session *s, const char *buf, size_t n)
 {
 	struct screen *sc = s->screen;
@@ -187,7 +188,8 @@ static void show_piece(struct session *s, const char *buf, size_t n)
 	sc->above.n = 0;
 }
 
-/* Say what follows, and for how many rows. False when it may take no more. */
+/* Say that background output follows, and let it take the next screenful. False
+ * if it may take no more rows. */
 static bool announce_background(struct session *s)
 {
 	struct screen *sc = s->screen;
@@ -201,9 +203,9 @@ static bool announce_background(struct session *s)
 	return sc->room > 0;
 }
 
-/* Every screenful has the line that says what it is. Past a limit nothing is
- * shown, and so nothing is said. */
-static void show_behind(struct session *s, const char *buf, size_t n)
+/* Show background output, each screenful below a line that announces it. Past a
+ * limit we show no more output, and announce none. */
+static void show_background(struct session *s, const char *buf, size_t n)
 {
 	struct screen *sc = s->screen;
 
@@ -228,7 +230,7 @@ void screen_tell_background(struct session *s)
 	struct screen *sc = s->screen;
 
 	if (sc->late.n)
-		show_behind(s, sc->late.s, sc->late.n);
+		show_background(s, sc->late.s, sc->late.n);
 	sc->late.n = 0;
 	output_background_summary(&sc->behind, print_frame, s);
 	sc->behind = (struct output_report){0};
@@ -244,14 +246,14 @@ static bool reads_keys(int tty)
 	return tcgetattr(tty, &t) == 0 && !(t.c_lflag & ICANON);
 }
 
-static void take_bytes(void *arg, const char *buf, size_t n)
+static void take_tty_bytes(void *arg, const char *buf, size_t n)
 {
 	struct session *s = arg;
 	struct screen *sc = s->screen;
 	size_t own = 0;
 
 	if (sc->holder != CELL) {
-		show_behind(s, buf, n);
+		show_background(s, buf, n);
 		return;
 	}
 	if (reads_keys(sc->fd))
@@ -274,8 +276,8 @@ static void take_bytes(void *arg, const char *buf, size_t n)
 
 /* ---- the master ---- */
 
-static void set_fd(struct session *s, int fd);
-static int take_at_prompt(void *arg);
+static void set_master(struct session *s, int fd);
+static int read_tty_at_prompt(void *arg);
 
 static int end_rest(void *arg)
 {
@@ -285,12 +287,12 @@ static int end_rest(void *arg)
 	editor_unwatch_fd(s->editor, sc->timer);
 	editor_unwatch_fd(s->editor, sc->fd);
 	if (sc->fd >= 0)
-		editor_watch_fd(s->editor, sc->fd, take_at_prompt, s);
+		editor_watch_fd(s->editor, sc->fd, read_tty_at_prompt, s);
 	return 0;
 }
 
-/* Between cells no clock runs. We read the tty only now and then, which
- * bounds what is read and drawn. */
+/* Between cells no clock runs. We read the tty only now and then, which bounds
+ * how much we read and draw. */
 static void begin_rest(struct session *s)
 {
 	const struct itimerspec t = {.it_value = {.tv_nsec = REST_NS}};
@@ -302,8 +304,8 @@ static void begin_rest(struct session *s)
 	editor_watch_fd(s->editor, sc->timer, end_rest, s);
 }
 
-/* Background output while the person edits. */
-static int take_at_prompt(void *arg)
+/* Read and show background output while the person edits. */
+static int read_tty_at_prompt(void *arg)
 {
 	struct session *s = arg;
 	char buf[RELAY_READ];
@@ -313,16 +315,16 @@ static int take_at_prompt(void *arg)
 	for (; n > 0 && taken < sizeof(buf); taken += (size_t)n) {
 		n = read(s->screen->fd, buf, sizeof(buf));
 		if (n > 0)
-			show_behind(s, buf, (size_t)n);
+			show_background(s, buf, (size_t)n);
 	}
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		begin_rest(s);
 	else
-		set_fd(s, -1);
+		set_master(s, -1);
 	return 0;
 }
 
-static void set_fd(struct session *s, int fd)
+static void set_master(struct session *s, int fd)
 {
 	struct screen *sc = s->screen;
 
@@ -332,7 +334,7 @@ static void set_fd(struct session *s, int fd)
 	sc->fd = fd;
 	relay_set_tty(&sc->relay, fd);
 	if (fd >= 0)
-		editor_watch_fd(s->editor, fd, take_at_prompt, s);
+		editor_watch_fd(s->editor, fd, read_tty_at_prompt, s);
 }
 
 void screen_replace(struct session *s, int fd)
@@ -343,7 +345,7 @@ void screen_replace(struct session *s, int fd)
 		fd_drop(&sc->next_fd);
 		sc->next_fd = fd;
 	} else {
-		set_fd(s, fd);
+		set_master(s, fd);
 	}
 }
 
@@ -353,7 +355,7 @@ int screen_open(struct session *s, void (*events)(void *session), struct err *e)
 	struct relay_opts opts = {.term = s->term,
 		.jail = s->jail,
 		.signals = s->signals,
-		.bytes = take_bytes,
+		.bytes = take_tty_bytes,
 		.events = events,
 		.arg = s};
 
@@ -396,8 +398,8 @@ void screen_follow_window(struct session *s)
 	relay_follow_window(&s->screen->relay);
 }
 
-/* Ctrl-C since Enter is for the cell, though the cell has not begun. */
-static void take_interrupt(struct session *s)
+/* Pass a Ctrl-C since Enter on to the cell, though the cell has not begun. */
+static void pass_interrupt(struct session *s)
 {
 	if (!s->signals->interrupt)
 		return;
@@ -415,9 +417,9 @@ void screen_begin(struct session *s)
 	s->relay = &sc->relay;
 	sc->late.n = 0;
 	terminal_signals_read(s->signals);
-	screen_follow_window(s); /* changed since the cell was sent */
+	screen_follow_window(s); /* it may have changed since run_next_cell() */
 	relay_begin(&sc->relay);
-	take_interrupt(s);
+	pass_interrupt(s);
 	sc->relay.keys = s->term->in_tty;
 	terminal_raw(s->term);
 	editor_take_input(s->editor, &keys);
@@ -447,8 +449,8 @@ void screen_turn(struct session *s, int timeout_ms)
 		detached_keyed(s);
 	if (p[RELAY_POLLS].fd >= 0 && p[RELAY_POLLS].revents)
 		pictures_read(s);
-	/* A tty that is not read, because the terminal does not drain, is not
-	 * silent. */
+	/* We do not read the tty while the terminal takes no bytes. Then the
+	 * tty is not silent. */
 	if (r->moved || (r->tty >= 0 && p[RELAY_POLL_TTY].fd < 0))
 		s->screen->heard_ms = now_ms();
 	if (s->over || (!r->keys_ended && !r->broken))
@@ -513,7 +515,7 @@ void screen_end_output(struct session *s)
 }
 
 /* Give the editor the keys that the cell did not read. */
-static void give_back(struct session *s)
+static void give_keys_back(struct session *s)
 {
 	struct screen *sc = s->screen;
 	struct typed *t = &sc->relay.typed;
@@ -521,7 +523,7 @@ static void give_back(struct session *s)
 	const char *keys, *why;
 	size_t n;
 
-	/* Some may have been on their way when the warden last looked. */
+	/* Some keys may have been on their way when the warden last looked. */
 	if (t->sent && !s->over && jail_return_keys(s->jail) == 0)
 		sc->relay.with.events(s);
 	why = sc->left.failed
@@ -531,7 +533,8 @@ static void give_back(struct session *s)
 		session_frame(s, "what was typed ahead is dropped: %s", why);
 	else
 		editor_type(s->editor, keys, n);
-	/* The editor sees the end of it, and drops all of it. */
+	/* The terminal may have begun an answer. The editor will read its end,
+	 * and drops the whole answer. */
 	ask_give_back(pictures_ask(s), &begun);
 	editor_type(s->editor, begun.s, begun.n);
 	strbuf_free(&begun);
@@ -547,11 +550,11 @@ void screen_end(struct session *s)
 	sc->holder = EDITOR;
 	s->relay = NULL;
 	if (sc->next_fd >= 0)
-		set_fd(s, fd_take(&sc->next_fd));
-	give_back(s);
+		set_master(s, fd_take(&sc->next_fd));
+	give_keys_back(s);
 }
 
-/* ---- at any time ---- */
+/* ---- keys from the warden ---- */
 
 void screen_take_keys(struct session *s, const char *keys, size_t n)
 {

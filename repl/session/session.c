@@ -30,8 +30,8 @@
 
 /* ---- printing ---- */
 
-/* Add text for a terminal in raw mode. */
-static void add_returning(struct strbuf *b, const char *text, size_t n)
+/* Append text for a terminal in raw mode: lines end with "\r\n". */
+static void add_raw_text(struct strbuf *b, const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (text[i] == '\n')
@@ -48,7 +48,7 @@ void session_print(struct session *s, const char *text, size_t n)
 		editor_print_above(s->editor, text, n);
 		return;
 	}
-	add_returning(&b, text, n);
+	add_raw_text(&b, text, n);
 	if (b.n && !b.failed)
 		relay_put(s->relay, b.s, b.n);
 	strbuf_free(&b);
@@ -68,8 +68,7 @@ void session_printf(struct session *s, const char *fmt, ...)
 	free(text);
 }
 
-/* Where output does not go to a terminal, lines of ours go to standard
- * error. */
+/* If output does not go to a terminal, frame lines go to standard error. */
 void session_frame(struct session *s, const char *fmt, ...)
 {
 	struct output_look look = {.end = "\n"};
@@ -174,11 +173,11 @@ int session_wait_key(struct session *s)
 		return 0;
 	if (out[0].code != KEY_TEXT)
 		return out[0].code;
-	/* Others could be taken for the code of a key. */
+	/* The caller could take other characters for the code of a key. */
 	return out[0].c < 0x80 ? (int)out[0].c : -1;
 }
 
-/* Write to whoever answers, in raw mode. */
+/* Write text of a question, while the terminal is raw. */
 static void print_raw(const struct session *s, const char *text)
 {
 	if (s->term->out_tty)
@@ -187,7 +186,7 @@ static void print_raw(const struct session *s, const char *text)
 		io_write_full(STDERR_FILENO, text, strlen(text));
 }
 
-/* Ask, folded where the question is longer than a line. */
+/* Write a question, folded at the width of the terminal. */
 static void print_question(const struct session *s, const char *text)
 {
 	struct strbuf folded = {0}, b = {0};
@@ -195,8 +194,8 @@ static void print_question(const struct session *s, const char *text)
 
 	editor_size(s->editor, &rows, &columns);
 	text_wrap(&folded, text, 0, columns);
-	if (folded.n) /* the answer stands behind it */
-		add_returning(&b, folded.s, folded.n - 1);
+	if (folded.n) /* no newline: the answer stands behind it */
+		add_raw_text(&b, folded.s, folded.n - 1);
 	if (b.n && !b.failed)
 		print_raw(s, b.s);
 	strbuf_free(&folded);
@@ -258,7 +257,7 @@ static bool is_figure(const struct session *s, const char *path)
 	return false;
 }
 
-/* True if files would be lost: then say which. */
+/* Warn the person of files that would be lost. True if there are any. */
 static bool warn_unsaved(struct session *s)
 {
 	struct jail_files files = {0};

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.h - the person's view of a session, and what programs that have no
- * person share of it
+ * session.h - the person's view of a session, and two files that runs without a
+ * prompt use, too
  *
- *	prompt.c	the whole from banner to end
+ *	prompt.c	a session from banner to end
  *	session.c	printing, asking, leaving
- *	cell.c		a cell from hand-over to verdict; what the warden says
- *	screen.c	what comes from the jail's tty, and goes to it
- *	pictures.c	what a cell shows as pictures
- *	record.c	what ran, and what it wrote
+ *	cell.c		a cell from hand-over to verdict; the warden's events
+ *	screen.c	the terminal and the jail's tty
+ *	pictures.c	pictures that a cell shows
+ *	record.c	the cells that ran, and their output
  *	stack.c		where a killed cell was
- *	detached.c	without a terminal
+ *	detached.c	a session without a terminal
  *	terminals.c	terminals that come and go
  *	side.c		programs beside the session
- *	watchers.c	who watches the session
+ *	watchers.c	clients that watch the session
  *
- *	setup.c		from the configuration to a jail that stands
+ *	setup.c		the jail's specification; the count of sessions
  *	notices.c	what a person has been told on this host
  *
  * The warden is the session. A view has the terminal, the editor, and what was
@@ -61,7 +61,7 @@ struct watchers;
 
 /* ---- session.c ---- */
 
-/* Figures in the home that frame lines have named, as far as is remembered. */
+/* How many figures that frame lines have named we remember. */
 #define SESSION_FIGURES 64
 
 /* Calls to the layer above: the commands, and what the command line asks for
@@ -70,29 +70,29 @@ struct session_calls {
 	/* Run a line that is a command. 0, or -1 with e; 1: it is a cell. */
 	int (*line)(
 		struct session *s, const char *src, size_t n, struct err *e);
-	/* For the editor: editor_opts. */
+	/* The editor calls these: struct editor_opts. */
 	bool (*takes_cell)(void *session, const char *name, size_t n);
 	int (*complete)(void *session, const char *text, size_t n,
 		size_t cursor, struct complete_list *out);
 	void (*signature)(void *session, const char *name, size_t n);
-	/* Before the first prompt: whether the session can end as it should
-	 * (0, or -1 with e), then what comes before the first cell. */
+	/* Before the first prompt: check that finish() can do its work (0, or
+	 * -1 with e), then do what comes before the first cell. */
 	int (*ready)(struct session *s, struct err *e);
 	void (*start)(struct session *s);
 	/* After the last cell. 0, or -1 when something was refused. */
 	int (*finish)(struct session *s);
 };
 
-/* An unseen session answers by then, and waits so long for its program, even
- * where session.linger is shorter. */
+/* How long we wait until an unseen session answers, and how long that session
+ * waits for its program, even where session.linger is shorter. */
 #define SESSION_UNSEEN_MS 30000
 
-/* Clients that wait for a program beside the session, or have one. */
+/* Most clients that wait for a program beside the session, or have one. */
 #define SIDES_MAX 8
 
 /* Caller's storage: fill in the first part and call prompt_run(). */
 struct session {
-	/* Borrowed, and the same throughout. */
+	/* Borrowed; they do not change. */
 	const struct session_calls *calls;
 	const struct config *cfg;
 	const struct options *opt;
@@ -102,21 +102,21 @@ struct session {
 	const struct hostfs *host;
 	struct log *log;
 	struct history *history;
-	const char *no_history;	 /* why none is kept; "": it is */
+	const char *no_history;	 /* why no history is kept; "": it is */
 	int notices_fd;		 /* notices.c; -1: none */
 	const char *python;	 /* the interpreter's path on the host */
 	struct control *control; /* NULL: the session has one terminal */
-	const char *no_control;	 /* why nobody can come back to it */
-	const char *user;	 /* who the person is; or NULL */
+	const char *no_control;	 /* why the person cannot come back to it */
+	const char *user;	 /* the person's account; or NULL */
 	bool unseen; /* begun for a program beside it, without a terminal */
 
-	/* Each is the business of the file of its name, which also writes
-	 * what stands behind it. */
+	/* Each belongs to the file of its name. That file also writes the
+	 * struct behind the pointer. */
 	struct drive drive;
 	struct view_cell *cell;
-	uint32_t cell_no; /* the last number given */
-	/* The line that is being run as it was typed, which watchers have seen.
-	 * NULL: what runs was not typed. */
+	uint32_t cell_no; /* the number of the last cell */
+	/* The line that runs, as the person typed it; watchers have seen it.
+	 * NULL: the person has not typed what runs. */
 	const char *typed;
 	size_t typed_n;
 	struct record *record;
@@ -127,37 +127,37 @@ struct session {
 	struct editor *editor;
 	struct ledger ledger;
 	struct detached *detached;
-	struct watchers *watchers; /* NULL: there was none yet */
+	struct watchers *watchers; /* NULL: no watcher has come yet */
 	struct side_program {
 		uint32_t number; /* 0: a free place */
 		int fd;		 /* of the connection */
 	} sides[SIDES_MAX];
-	uint32_t nsides; /* there have been so many */
+	uint32_t nsides; /* programs beside the session so far */
 
-	/* session.c writes these, others may read `over`. */
+	/* session.c writes these; other files may read `over`. */
 	bool over;
 	int status;	/* exit status */
 	struct err why; /* why it is over; msg empty: nothing to say */
 	bool warned;	/* leaving was tried with files not downloaded */
-	bool leaves;	/* a cell has ended it, and nobody has seen that */
+	bool leaves;	/* a cell has ended it while there was no terminal */
 	bool finished;	/* calls->finish() was called for the last time */
-	unsigned figures[SESSION_FIGURES]; /* numbers of files, a ring */
+	unsigned figures[SESSION_FIGURES]; /* a ring of their numbers */
 	size_t nfigures;
 	char limited[256]; /* what this host cannot enforce */
 	bool told_limited;
 };
 
-/* A session, in a jail that was opened. The first prompt may come a moment
- * before the jail stands. Returns the exit status, or -1 with e. */
+/* Run a session in a jail that was opened. The first prompt may come a moment
+ * before the jail is built. Returns the exit status, or -1 with e. */
 int prompt_run(struct session *s, struct err *e);
 
 /* ---- printing ---- */
 
-/* Print a line of ours in brackets, above the prompt when there is one. */
+/* Print a frame line, above the prompt if there is one. */
 void session_frame(struct session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same for an error, with its hint. */
+/* Print an error with its hint as a frame line. */
 void session_refuse(struct session *s, const struct err *e);
 
 /* Print text that is safe for a terminal; lines end with "\n". */
@@ -169,39 +169,41 @@ void session_printf(struct session *s, const char *fmt, ...)
 void session_print_foreign(struct session *s, const char *text, size_t n);
 
 /* Wait for keys, at most KEYS_OUT_MAX. Returns how many; 0: the window has
- * another size; -1: no key will come: SIGINT, or the session is over. The
- * terminal is raw. */
+ * another size; -1: stop waiting, because of SIGINT, the session's end, or work
+ * for terminals_turn(). The terminal is raw. */
 int session_wait_keys(struct session *s, struct keys *keys, struct key *out);
 
 /* Wait for a key: its code, or the character of a text key in ASCII; -1 for any
- * other key; 0 when no key will come. The terminal is raw. */
+ * other key; 0: stop waiting. The terminal is raw. */
 int session_wait_key(struct session *s);
 
-/* Ask the person something that is answered with y or n; no is the default. */
+/* Ask the person a question to answer with y or n. True only for y. */
 bool session_confirm(struct session *s, const char *question);
 
-/* Tell each person once what this host cannot enforce, and never within the
- * output of a cell. */
+/* Note what this host cannot enforce, and tell the person. Each person is told
+ * once on each host, and not while a cell runs: then session_tell_limited()
+ * must follow. */
 void session_set_limited(struct session *s, const char *limited);
 void session_tell_limited(struct session *s);
 
 /* ---- leaving ---- */
 
-/* A frame line names figure-N.png in the home: the person knows of it, and
- * leaving does not warn of it. */
+/* Note that a frame line has named figure-N.png of the home. The person knows
+ * of that file, so session_leave() does not warn of it. */
 void session_name_figure(struct session *s, unsigned number);
 
-/* Download what -d asks for, and leave with `status`; after one warning when
- * other files were not downloaded. Without a terminal `leaves` is set, and
- * the session waits for the person. session_stay(): warn again next time. */
+/* Download the files of -d, and end the session with `status`. If other files
+ * were not downloaded, the first call warns the person and the session goes on.
+ * Without a terminal the call only sets `leaves`, and the session waits for the
+ * person. session_stay(): warn again next time. */
 void session_leave(struct session *s, int status);
 void session_stay(struct session *s);
 
-/* Download what -d asks for, the terminal in its own modes. */
+/* Put the terminal into its own modes, and download the files of -d. */
 void session_finish(struct session *s);
 
-/* It is over: with an exit status, by a signal (the terminal's end is SIGHUP),
- * or because something failed. */
+/* End the session: with an exit status, by a signal (SIGHUP if the terminal is
+ * gone), or with an error. */
 void session_end(struct session *s, int status);
 void session_end_by(struct session *s, int sig);
 void session_fail(struct session *s, const struct err *e);
@@ -213,110 +215,116 @@ void session_fail(struct session *s, const struct err *e);
 int cell_open(struct session *s, struct err *e);
 void cell_close(struct session *s);
 
-/* Run a cell and wait for its end. 0, or -1 with e: it was not handed over. */
+/* Run a cell and wait for its end. 0, or -1 with e: the cell was not sent. */
 int cell_run(struct session *s, const char *src, size_t n, struct err *e);
 
-/* Have a cell show an image file of the home: `path` in the home, whose name
- * is safe for a terminal as `name`. 0, or -1 with e, as for any cell. */
+/* Run a cell that shows the image file `path` of the home; `name` is its name,
+ * made safe for a terminal. 0, or -1 with e: the cell was not sent. */
 int cell_show_image(
 	struct session *s, const char *path, const char *name, struct err *e);
 
-/* The cell that runs, as it was typed, where it was; `src` is NULL: none. */
+/* The cell that runs, with the line of the person if the person typed it.
+ * `src` is NULL: no cell runs. */
 struct record_cell cell_running(const struct session *s);
 
-/* The end of the last cell; NULL: not known. */
+/* How the last cell ended; NULL: not known. */
 const struct jail_done *cell_done(const struct session *s);
 
-/* Run python.startup where it is due. */
+/* Run python.startup if it is due. */
 void cell_run_startup(struct session *s);
 bool cell_startup_is_due(const struct session *s);
 
-/* Python is being replaced by a fresh one, which JAIL_UP will confirm. */
+/* Note that a fresh Python replaces the old one. JAIL_UP will follow. */
 void cell_restarted(struct session *s);
 
-/* Take every event there is. A warden that is gone ends the session. */
+/* Take all events that the warden has sent. End the session if the warden is
+ * gone. */
 void cell_take_events(struct session *s);
 
 /* ---- screen.c: the terminal, between the editor and the jail's tty ---- */
 
-/* Make s->screen, without a tty yet. `events` takes what the warden says. 0, or
+/* Make s->screen, without a tty yet. `events` takes the warden's events. 0, or
  * -1 with e. */
 int screen_open(
 	struct session *s, void (*events)(void *session), struct err *e);
 void screen_close(struct session *s);
 
-/* Another master (owned from now on), or -1. While a cell writes, the end of
- * its output is read from the old one first. */
+/* Use another master of the tty (owned from now on), or none (-1). While a cell
+ * writes, we keep the old master until the cell's end. */
 void screen_replace(struct session *s, int fd);
 
-/* For a cell, in this order. */
+/* Called for each cell, in this order. */
 
-/* A cell was sent: the terminal is raw, and keys wait for the cell. */
+/* A cell was sent: make the terminal raw, and hold keys for the cell. */
 void screen_begin(struct session *s);
 
-/* The cell runs: what comes is its output, up to `mark` (hexadecimal). */
+/* The cell runs: bytes from the tty are its output, up to `mark` (in
+ * hexadecimal). */
 void screen_run(struct session *s, const char *mark);
 
 /* Wait at most `timeout_ms` (-1: without end), then take signals, events and
  * bytes. */
 void screen_turn(struct session *s, int timeout_ms);
 
-/* True if the output of the cell that has ended, if it had any, is over. */
+/* True if no more output of the cell that has ended will come. */
 bool screen_is_over(const struct session *s);
 
 /* True if the terminal has taken everything. */
 bool screen_is_flushed(const struct session *s);
 
-/* The output is over: undo its modes and say what was left out. */
+/* End the cell's output: undo its modes, and say what was left out. */
 void screen_end_output(struct session *s);
 
-/* The cell is over: let everything out. Then the editor has the terminal, and
- * the keys that the cell did not read. */
+/* End the cell: write everything that waits for the terminal. Then the editor
+ * has the terminal, and the keys that the cell did not read. */
 void screen_end(struct session *s);
 
 /* Take keys that the warden found unread in the tty. */
 void screen_take_keys(struct session *s, const char *keys, size_t n);
 
-/* The window may be larger or smaller. */
+/* Measure the window, and tell the jail if it has another size. */
 void screen_follow_window(struct session *s);
 
-/* Say what of the background output was left out, if anything. Further
- * background output stands below a line of ours that announces it. */
+/* Show background output that waits, and say what was left out, if anything. A
+ * new frame line will announce further background output. */
 void screen_tell_background(struct session *s);
 
-/* Another terminal has taken the place of the one that there was, or none.
- * While a cell writes, screen_swap() comes first: whether it has the whole
- * screen. */
+/* For another terminal in place of the old one. screen_swap() comes before the
+ * change: true if a cell writes and has the whole screen. Then, or when no
+ * terminal is left, screen_take_terminal() follows the change. */
 bool screen_swap(struct session *s);
 void screen_take_terminal(struct session *s, bool whole);
 
 /* A program that has the whole screen draws it anew when the size changes, so
- * screen_take_terminal() gives it one row less. A moment later: all of them. */
+ * screen_take_terminal() gives the program one row less. A moment later, this
+ * function gives it all rows. */
 void screen_draw_anew(struct session *s);
 
-/* ---- detached.c: a session without a terminal, and how it is ---- */
+/* ---- detached.c: a session without a terminal, and its status ---- */
 
 /* Make s->detached. 0, or -1 with e. */
 int detached_open(struct session *s, struct err *e);
 void detached_close(struct session *s);
 
-/* A key was pressed; a cell begins, or has ended: the person may be reading. */
+/* Note that the person has pressed a key; that a cell begins (`runs`) or has
+ * ended. The end counts as a key: the person may be reading. */
 void detached_keyed(struct session *s);
 void detached_cell(struct session *s, bool runs);
 bool detached_runs(const struct session *s);
 
-/* Where the person sits, or sat; hostile text. */
+/* Where the last client with a terminal came from; hostile text. */
 const char *detached_from(const struct session *s);
 
-/* There is no terminal from now on: the file that takes its place (borrowed),
+/* Go on without a terminal. Returns the file that takes its place (borrowed),
  * or -1. */
 int detached_begin(struct session *s);
 
-/* Let the file have no more than is kept. */
+/* If the file is too long, keep only its end. */
 void detached_trim(struct session *s);
 
-/* There is a terminal again, at `from`. Returns the output of the meantime, for
- * the caller to free, or NULL; *cut: how many lines of it are gone. */
+/* Go on with a terminal, at `from`. Returns the *n bytes of output that the
+ * file still has (caller frees), or NULL. *cut: how many lines we had cut off
+ * before those. */
 char *detached_end(
 	struct session *s, const char *from, size_t *n, uint64_t *cut);
 
@@ -325,21 +333,22 @@ uint64_t detached_count_lines(const char *s, size_t n);
 /* True if there is no terminal. */
 bool detached_is_gone(const struct session *s);
 
-/* True if nobody has pressed a key since the last cell has ended: what it wrote
- * may have gone to a terminal that was dead already. */
+/* True if no key has come since the last cell ended: its output may have gone
+ * to a terminal that was dead already. */
 bool detached_is_unseen(const struct session *s);
 
-/* Answer who asks how the session is. With `may_ask` the warden, which answers
- * at once, is asked what is used; else the last figures are told. */
+/* Answer clients that ask for the session's status, or for a program beside it.
+ * `may_ask`: the warden would answer at once, so we ask it for the usage.
+ * Without it we tell the last usage that we know. */
 void detached_answer(struct session *s, bool may_ask);
 
-/* True if something came for terminals_turn(). */
+/* True if there is work for terminals_turn(). */
 bool detached_is_due(const struct session *s);
 
 /* ---- terminals.c: terminals that come and go ---- */
 
-/* Take what came through the control socket, between two reads of the editor or
- * of the relay. `may_ask` is detached_answer()'s. */
+/* Serve the clients of the control socket, between two reads of the editor or
+ * of the relay. `may_ask` is for detached_answer(). */
 void terminals_turn(struct session *s, bool may_ask);
 
 /* Say which watchers have gone, and send the others what waits. */
@@ -348,65 +357,68 @@ void terminals_watched(struct session *s);
 /* The terminal is lost: go on without one, or end the session. */
 void terminals_lose(struct session *s);
 
-/* Let the terminal go. 0, or -1 with e: the session would end. */
+/* Let the terminal go. 0, or -1 with e: without it the session would end. */
 int terminals_detach(struct session *s, struct err *e);
 
-/* ---- watchers.c: who watches the session ---- */
+/* ---- watchers.c: clients that watch the session ---- */
 
 struct watchers_who {
 	bool root;     /* and not the person */
-	char from[64]; /* where that is; text of the watcher's */
+	char from[64]; /* the watcher's place, in the watcher's words */
 };
 
-/* Answer who wants to watch (taken), and show the cell that runs, if any: who
- * that is (borrowed until the next call), or NULL: refused. */
+/* Answer a client that wants to watch (`v` is taken), and send it the cell that
+ * runs, if any. Returns the watcher (borrowed until the next call), or NULL:
+ * refused. */
 const struct watchers_who *watchers_begin(struct session *s,
 	struct control_request *v, const struct record_cell *runs);
 
-/* Everybody who watches; *i begins with 0. NULL at the end. */
+/* The next watcher; *i is 0 for the first. NULL at the end. */
 const struct watchers_who *watchers_next(const struct session *s, int *i);
 
-/* True if one has gone since this was asked last: who. */
+/* True if a watcher has gone since the last call: *who. */
 bool watchers_gone(struct session *s, struct watchers_who *who);
 
-/* They see this (attach.h has kinds and flags); a line of ours. Never waits. */
+/* Send all watchers a message (attach.h has kinds and flags), or the text of a
+ * frame line. Never waits. */
 void watchers_add(
 	struct session *s, int kind, int flags, const void *buf, size_t n);
 void watchers_say(struct session *s, const char *text);
 
-/* Send what could not be sent at once. */
+/* Send messages that could not be sent at once. */
 void watchers_send(struct session *s);
 
-/* The session is over. */
+/* Tell the watchers that the session is over, and free them. */
 void watchers_close(struct session *s);
 
 /* ---- side.c: programs beside the session ---- */
 
-/* Have one started for a client (taken); the warden answers. */
+/* Have the warden start a program for a client (`v` is taken); hand the
+ * warden's answer to that client. */
 void session_side_begin(struct session *s, struct control_request *v);
 void session_side_take(struct session *s, struct jail_event *ev);
 
-/* True if one may run still; drop all. */
+/* True if a program may still run; close the connections of all clients. */
 bool session_side_is_on(const struct session *s);
 void session_side_close(struct session *s);
 
-/* ---- pictures.c: what a cell shows as pictures ---- */
+/* ---- pictures.c: pictures that a cell shows ---- */
 
 /* Make s->pictures. 0, or -1 with e. */
 int pictures_open(struct session *s, struct err *e);
 void pictures_close(struct session *s);
 
-/* The terminal's answers. A new terminal has not been asked yet. */
+/* What the terminal has answered. pictures_take_terminal() forgets that: we
+ * have not asked a new terminal yet. */
 struct ask *pictures_ask(const struct session *s);
 void pictures_take_terminal(struct session *s);
 
-/* For a cell: the end of a pipe that is to be handed over, and then closed; -1
- * without. `file` (borrowed until pictures_end()) is the safe name of the image
- * that the cell shows; NULL: it shows what it makes. */
+/* Begin a cell: returns the end of a pipe that the caller hands to the cell and
+ * closes, or -1. `file` (borrowed until pictures_end()) is the safe name of the
+ * image file that the cell shows; NULL: the cell makes its pictures. */
 int pictures_begin(struct session *s, const char *file);
 
-/* The descriptor to poll for pictures (POLLIN); -1: there is nothing to take.
- */
+/* The descriptor to poll for pictures (POLLIN); -1: do not read now. */
 int pictures_fd(const struct session *s);
 void pictures_read(struct session *s);
 
@@ -414,14 +426,14 @@ void pictures_read(struct session *s);
  * there is none. */
 bool pictures_draw(struct session *s);
 
-/* The cell's output is over: draw what waits, and take no more. */
+/* End the cell's output: draw the pictures that wait, and read no more. */
 void pictures_end(struct session *s);
 
-/* ---- record.c: the cells that ran, and what the last of them wrote ---- */
+/* ---- record.c: the cells that ran, and the output of the last ones ---- */
 
-/* Cells whose full output is kept for :out; and how much is kept of the cells,
- * with what each takes beside its source. The oldest go first, but the last
- * cell stays. */
+/* How many cells' output we keep for :out, and how many bytes of cells: their
+ * sources, and a record_cell for each. We drop the oldest cells first, and
+ * never the last one. */
 #define RECORD_OUTPUTS 4
 #define RECORD_BYTES (16 << 20)
 
@@ -437,7 +449,7 @@ struct record_cell {
 struct record_output {
 	uint32_t no;
 	struct strbuf bytes;
-	uint64_t total; /* more than bytes.n when it was too much */
+	uint64_t total; /* bytes written: more than bytes.n if too many */
 };
 
 /* NULL without memory. */
@@ -457,10 +469,10 @@ const struct record_cell *record_cells(const struct record *r, size_t *n);
 /* Cell `no`, 0 for the last one; NULL when there is none, or it is gone. */
 const struct record_cell *record_find(const struct record *r, uint32_t no);
 
-/* The cells from `back_to` on were undone. */
+/* Note that :undo undid the cells from `back_to` on. */
 void record_undo(struct record *r, uint32_t back_to);
 
-/* Cell `no` begins to write; more of what it wrote. */
+/* Begin the output of cell `no`; add bytes to it. */
 void record_begin_output(struct record *r, uint32_t no);
 void record_add_output(struct record *r, const void *buf, size_t n);
 
@@ -470,8 +482,9 @@ const struct record_output *record_find_output(
 
 /* ---- stack.c: where a cell was when it was killed ---- */
 
-/* Append a line for each place in the guest's stacks that lies in a cell, and
- * the source that stands there. The text may hold anything. */
+/* Append a line for each place in the main thread's stack that lies in a cell,
+ * and the source line of that place. `text` is the guest's, and may hold
+ * anything. */
 void stack_add(struct strbuf *b, const char *text, size_t n,
 	const struct record *record, const struct record_cell *running);
 
@@ -489,16 +502,17 @@ struct setup {
 	const char *require[SETUP_LIST + 1];
 };
 
-/* A list that ends with NULL, in `to`; or NULL for an empty one. */
+/* Copy a list into `to`, with a NULL at its end. Returns `to`, or NULL for an
+ * empty list. */
 const char *const *setup_list(
 	const char *to[static SETUP_LIST + 1], const struct strlist *l);
 
-/* Variables for Python; before them, so that they may change it, NO_COLOR if it
- * is `plain`. */
+/* The same for Python's environment. With `plain` NO_COLOR comes first, so that
+ * the list may change it. */
 const char *const *setup_env(const char *to[static SETUP_LIST + 2],
 	const struct strlist *l, bool plain);
 
-/* `term`, or "dumb" for what is no terminal's name. */
+/* Copy `term`, or "dumb" if that cannot be the name of a terminal. */
 void setup_term(char *buf, size_t size, const char *term);
 
 /* Fill a spec. Borrows `cfg` and `s`. 0, or -1 with e (ERR_CONFIG). */
@@ -508,31 +522,32 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 
 /* Where a person's sessions are counted. */
 struct setup_slots {
-	int fd;		/* the file; it holds the place. -1: there is none */
+	int fd;		/* the file, whose lock is our place; or -1 */
 	int most;	/* places */
-	bool must;	/* who cannot be counted does not start */
-	struct err why; /* there is no file */
+	bool must;	/* a session that cannot be counted must not start */
+	struct err why; /* why there is no file */
 };
 
 /* Open the file `sessions` of a directory. A descriptor, or -1 with e. */
 int setup_open_slots(const char *dir, struct err *e);
 
-/* Take a place, until the process ends. 0, also where nothing can be counted
- * and need not be; -1 with e when the session must not start: there are too
- * many (ERR_BUSY), or they cannot be counted (ERR_CONFIG). */
+/* Take a place, until the process ends. 0, also if sessions cannot be counted
+ * and need not be; -1 with e if the session must not start: there are too many
+ * (ERR_BUSY), or they cannot be counted (ERR_CONFIG). */
 int setup_claim_slot(const struct setup_slots *s, struct err *e);
 
-/* Give the place back before the process ends: somebody may see that the
- * session is over before they see the end of the process. */
+/* Give the place back before the process ends: a person may see that the
+ * session is over while the process still exits. */
 void setup_leave_slot(const struct setup_slots *s);
 
 /* ---- notices.c ---- */
 
 /* Open the file in the person's directory `dir`, before the front end is
- * confined. A descriptor, or -1: then everything is said each time. */
+ * confined. A descriptor, or -1: then we repeat every notice. */
 int notices_open(int dir);
 
-/* True if this person was told `text` here before; from now on they were. */
+/* True if this person was told `text` on this host before. If not, note that
+ * they are told now. */
 bool notices_were_shown(int fd, const char *text);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * setup.c - from the configuration to a jail that stands
+ * setup.c - the jail's specification, from the configuration; the count of
+ * sessions
  *
  * Runs in:   front end, before and just after the warden is forked
- * Trusts:    the merged configuration; of the environment only a TERM that
- *            looks like the name of a terminal; the person's state directory,
- *            as far as counting sessions goes: somebody who can write there
- *            without Cellblock is not bound by the count
+ * Trusts:    the merged configuration; of the environment only NO_COLOR, and a
+ *            TERM that looks like the name of a terminal; the person's state
+ *            directory for the count of sessions: a person who can write there
+ *            without Cellblock can evade the count
  */
 #include "repl/session/session.h"
 
@@ -51,7 +52,8 @@ const char *const *setup_list(
 	return n ? to : NULL;
 }
 
-/* NO_COLOR is the person's wish, or a session shows no colours. */
+/* True if Python should not colour its output: the session shows no colours, or
+ * the person has set NO_COLOR. */
 static bool is_plain(bool shows)
 {
 	const char *wish = getenv("NO_COLOR");
@@ -96,7 +98,7 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 	*spec = (struct jail_spec){
 		.limits = cfg->limits,
 		.mode = mode,
-		/* A program is over before it is worth the wait. */
+		/* A program ends too soon to be worth the wait. */
 		.asks_systemd = mode == SPEC_SESSION || cfg->require.n > 0,
 		.python = s->python,
 		.packages = cfg->packages,

@@ -27,8 +27,8 @@ static const char *find_side_fault(
 	return s->cfg->remote ? NULL : "files.remote is off for this session";
 }
 
-/* True if the client has not gone. */
-static bool is_there(const struct side_program *v)
+/* True if the client is still connected. */
+static bool has_client(const struct side_program *v)
 {
 	return v->number && control_has(v->fd);
 }
@@ -43,7 +43,7 @@ static void close_side(struct side_program *v)
 static struct side_program *find_free(struct session *s)
 {
 	for (int i = 0; i < SIDES_MAX; i++) {
-		if (!is_there(&s->sides[i]))
+		if (!has_client(&s->sides[i]))
 			close_side(&s->sides[i]);
 		if (!s->sides[i].number)
 			return &s->sides[i];
@@ -83,7 +83,7 @@ void session_side_take(struct session *s, struct jail_event *ev)
 bool session_side_is_on(const struct session *s)
 {
 	for (int i = 0; i < SIDES_MAX; i++)
-		if (is_there(&s->sides[i]))
+		if (has_client(&s->sides[i]))
 			return true;
 	return false;
 }

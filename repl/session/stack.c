@@ -3,8 +3,8 @@
  * stack.c - where a cell was when it was killed
  *
  * Runs in:   front end
- * Trusts:    nothing: the stacks are text of the guest's. The source lines are
- *            those of the cells that ran
+ * Trusts:    nothing: the guest writes the stacks. The source lines are those
+ *            of the cells that ran
  *
  * Python writes one stack for each thread, the main one last, and the most
  * recent call first: `  File "<cell 3>", line 2 in name`.
@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many places are shown, and so much of a name and of a line: the verdict
- * stands above them. */
+/* How many places we show, and how many bytes of a name and of a line: the
+ * verdict stands above them, and should stay in sight. */
 #define PLACES_MAX 6
 #define NAME_SHOWN 40
 #define LINE_SHOWN 120
@@ -28,11 +28,11 @@ struct stack_place {
 	unsigned long line;
 	const char *name;
 	size_t name_n;
-	size_t times; /* that it stands there in a row */
+	size_t times; /* how often it repeats in a row */
 };
 
-/* The number behind `word`, which *p begins with; steps over both. */
-static bool take_number(
+/* Read `word` and the number behind it at *p, and step over both. */
+static bool read_number(
 	const char **p, const char *end, const char *word, unsigned long *n)
 {
 	size_t len = strlen(word);
@@ -48,7 +48,7 @@ static bool take_number(
 	return i > 0;
 }
 
-/* How much of a text to show. */
+/* How many bytes of a text to show: at most `max`, and whole characters. */
 static size_t shown_length(const char *s, size_t n, size_t max)
 {
 	if (n <= max)
@@ -58,15 +58,17 @@ static size_t shown_length(const char *s, size_t n, size_t max)
 	return max;
 }
 
-/* A line of a stack that lies in a cell. No name has a blank. */
-static bool is_place(const char *p, const char *end, struct stack_place *place)
+/* Read a line of a stack. False: the place is not in a cell. The function's
+ * name has no blank. */
+static bool read_place(
+	const char *p, const char *end, struct stack_place *place)
 {
 	static const char in[] = " in ";
 	unsigned long cell;
 	const char *blank;
 
-	if (!take_number(&p, end, "  File \"<cell ", &cell) ||
-		!take_number(&p, end, ">\", line ", &place->line) ||
+	if (!read_number(&p, end, "  File \"<cell ", &cell) ||
+		!read_number(&p, end, ">\", line ", &place->line) ||
 		(size_t)(end - p) < sizeof(in) ||
 		memcmp(p, in, sizeof(in) - 1) != 0)
 		return false;
@@ -85,8 +87,8 @@ static bool is_same(const struct stack_place *a, const struct stack_place *b)
 	       a->name_n == b->name_n && !memcmp(a->name, b->name, a->name_n);
 }
 
-/* The main thread's places, the most recent first: how many there are, of
- * which PLACES_MAX are kept. */
+/* Read the main thread's places, the most recent first. Returns how many there
+ * are; `v` gets at most PLACES_MAX. */
 static size_t read_places(
 	const char *text, size_t n, struct stack_place v[static PLACES_MAX])
 {
@@ -100,7 +102,7 @@ static size_t read_places(
 			nl = end;
 		if (*p != ' ')
 			count = 0; /* another thread */
-		if (!is_place(p, nl, &now))
+		if (!read_place(p, nl, &now))
 			continue;
 		if (count && count <= PLACES_MAX &&
 			is_same(&v[count - 1], &now))
@@ -111,7 +113,7 @@ static size_t read_places(
 	return count;
 }
 
-/* The line of the source, without its indentation. */
+/* Append a line of the source, without its indentation. */
 static void add_source(
 	struct strbuf *b, const struct record_cell *c, unsigned long line)
 {

@@ -4,9 +4,9 @@
  *
  * Runs in:   front end, confined
  * Holds:     the terminal
- * Trusts:    a client that the control socket let in with descriptors that are
- *            terminals; of its words none: they are checked or made safe
- * Leaves:    a session that goes on the same, whoever looks at it
+ * Trusts:    a client that the control socket let in, if its descriptors are
+ *            terminals; no text of a client: it is checked or made safe
+ * Leaves:    a session that goes on the same at any terminal
  */
 #include "repl/session/session.h"
 
@@ -27,19 +27,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Lines that are shown of what was missed. */
+/* Most lines of missed output that we show. */
 #define MISSED_LINES 20
-/* Between two sizes of a window that a program is to see both. */
+/* Time between two window sizes, so that a program sees both. */
 #define REDRAW_MS 200
 
-/* The person's own, and root. */
+/* By `root` of struct watchers_who. */
 static const char *const is_watching[] = {
 	"you are watching", "root is watching"};
 static const char *const has_stopped[] = {
 	"you have stopped watching", "root has stopped watching"};
 
-/* How to come back, for the person who leaves. */
-static void say_how(const struct session *s, char *text, size_t size)
+/* Write how to come back, for the person who leaves. */
+static void write_way_back(const struct session *s, char *text, size_t size)
 {
 	char time[TEXT_HUMAN];
 
@@ -50,7 +50,7 @@ static void say_how(const struct session *s, char *text, size_t size)
 		control_id(s->control));
 }
 
-/* How long the session goes on without anybody. */
+/* How long the session goes on without a terminal. */
 static int64_t linger_ms(const struct session *s)
 {
 	int64_t ms = s->cfg->linger_ms;
@@ -60,7 +60,7 @@ static int64_t linger_ms(const struct session *s)
 		       : ms;
 }
 
-/* The old terminal is not touched any more. */
+/* Let a file take the place of the terminal, which we do not touch any more. */
 static void detach_terminal(struct session *s)
 {
 	int file = detached_begin(s);
@@ -72,8 +72,8 @@ static void detach_terminal(struct session *s)
 	}
 	terminal_leave(s->term, file);
 	screen_take_terminal(s, false);
-	setsid(); /* fails where this was done before */
-	say_how(s, text, sizeof(text));
+	setsid(); /* fails if we called it before */
+	write_way_back(s, text, sizeof(text));
 	control_leave(s->control, ATTACH_LEFT, 0, text);
 	control_alarm(s->control, linger_ms(s));
 	log_attach(s->log, "detached", detached_from(s));
@@ -109,8 +109,8 @@ static void append_bytes(void *arg, const void *buf, size_t n)
 	strbuf_add(arg, buf, n);
 }
 
-/* The last lines of what was written, for this terminal. The beginnings
- * of frame lines were ours already. */
+/* Filter the end of the missed output for this terminal. Frame lines in it are
+ * ours, so the filter lets their bars pass (v->alone). */
 static void filter_missed(
 	const struct session *s, const char *buf, size_t n, struct strbuf *out)
 {
@@ -129,7 +129,7 @@ static void filter_missed(
 		strbuf_puts(out, "\n");
 }
 
-static size_t last_lines(const char *buf, size_t n, int lines)
+static size_t find_last_lines(const char *buf, size_t n, int lines)
 {
 	size_t at = n;
 
@@ -141,10 +141,10 @@ static size_t last_lines(const char *buf, size_t n, int lines)
 	return at;
 }
 
-/* At most the last lines of a text. */
+/* Show the end of a text, at most MISSED_LINES lines. */
 static void show_end(struct session *s, const char *buf, size_t n)
 {
-	size_t at = last_lines(buf, n, MISSED_LINES);
+	size_t at = find_last_lines(buf, n, MISSED_LINES);
 	struct strbuf b = {0};
 
 	filter_missed(s, buf + at, n - at, &b);
@@ -213,8 +213,9 @@ static bool is_terminal(int fd)
 	       isatty(fd);
 }
 
-/* The same terminal, opened so that writing to it never waits. */
-static bool is_again(int fd, int out)
+/* True if `fd` is the terminal `out`, opened so that writing to it never waits.
+ */
+static bool is_same_terminal(int fd, int out)
 {
 	struct stat a, b;
 	int flags;
@@ -240,8 +241,9 @@ static const char *find_attach_fault(const struct control_request *v)
 	return NULL;
 }
 
-/* Tell the former holder of the session, whose terminal is free again. */
-static void take_over(struct session *s, const char *from, bool whole)
+/* Tell the client that has the session that another one takes it. The terminal
+ * of the first client is free again. */
+static void tell_taken(struct session *s, const char *from, bool whole)
 {
 	char text[ATTACH_TEXT], safe[128];
 
@@ -249,8 +251,8 @@ static void take_over(struct session *s, const char *from, bool whole)
 	snprintf(text, sizeof(text),
 		"[taken over from %s · session %d goes on]",
 		safe[0] ? safe : "another terminal", control_id(s->control));
-	/* Before the one who had it knows: its end may hang that terminal up,
-	 * and the signal must not be taken for the loss of the new one. */
+	/* Before that client knows: its end may hang its terminal up, and we
+	 * must not take the signal for the loss of the new terminal. */
 	setsid();
 	control_leave(s->control, ATTACH_TAKEN, whole, text);
 }
@@ -263,7 +265,7 @@ static void use_terminal(
 	struct err e = {0};
 	int fds[4] = {v->fds[1], v->fds[2], v->fds[3], v->fds[4]};
 
-	if (!is_again(fds[3], fds[1]))
+	if (!is_same_terminal(fds[3], fds[1]))
 		fds[3] = -1;
 	setup_term(name, sizeof(name), r->term);
 	put_env("TERM", name);
@@ -279,7 +281,7 @@ static void use_terminal(
 	screen_take_terminal(s, whole);
 }
 
-/* ---- who watches ---- */
+/* ---- watchers ---- */
 
 static void tell_watcher(struct session *s, const struct watchers_who *w,
 	const char *const does[2])
@@ -291,7 +293,7 @@ static void tell_watcher(struct session *s, const struct watchers_who *w,
 		s, "%s%s%s", does[w->root], safe[0] ? ", from " : "", safe);
 }
 
-/* Name all watchers: the person may not have been here when they came. */
+/* Name all watchers: the person may have been away when they came. */
 static void tell_watchers(struct session *s)
 {
 	const struct watchers_who *w;
@@ -301,7 +303,7 @@ static void tell_watchers(struct session *s)
 		tell_watcher(s, w, is_watching);
 }
 
-/* The person is told in the same turn. */
+/* Let a client watch, and tell the person in the same turn. */
 static void begin_watching(struct session *s, struct control_request *v)
 {
 	const struct record_cell runs = cell_running(s);
@@ -339,7 +341,7 @@ static void attach_terminal(struct session *s, struct control_request *v)
 	}
 	whole = screen_swap(s);
 	if (!gone)
-		take_over(s, v->request.from, whole);
+		tell_taken(s, v->request.from, whole);
 	missed = detached_end(s, v->request.from, &n, &cut);
 	control_alarm(s->control, whole ? REDRAW_MS : 0);
 	log_attach(s->log, "attached", detached_from(s));
@@ -350,9 +352,9 @@ static void attach_terminal(struct session *s, struct control_request *v)
 	tell_watchers(s);
 }
 
-/* ---- who comes ---- */
+/* ---- clients ---- */
 
-/* Text of a client's, and who it is: the kernel says whether that is root. */
+/* Show a client's text, and whether the client is root, as the kernel says. */
 static void show_message(
 	struct session *s, const struct control_request *v, const char *what)
 {

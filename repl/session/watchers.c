@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watchers.c - who watches the session
+ * watchers.c - clients that watch the session
  *
  * Runs in:   front end, confined
- * Holds:     a connection to each watcher, and what it has not taken yet
- * Trusts:    a watcher that the control socket let in, to be the person or root;
- *            one that says anything is dropped
- * Leaves:    a session that is as fast as without: what a slow watcher cannot
- *            take is counted, and not kept
+ * Holds:     a connection to each watcher, and messages for it that wait
+ * Trusts:    the control socket, that a watcher is the person or root. We drop
+ *            a watcher that sends anything
+ * Leaves:    a session as fast as without watchers: we count output that a slow
+ *            watcher cannot take, and do not keep it
  */
 #include "repl/session/session.h"
 
@@ -23,8 +23,9 @@
 #include <unistd.h>
 
 #define WATCHERS_MAX 4
-/* Most bytes that wait for a watcher: output, and beyond that rare messages. A
- * watcher that has missed output gets more when it has taken half. */
+/* Most bytes that wait for a watcher: OUTPUT_MAX with output, WAITS_MAX with
+ * rare messages, too. A watcher that has missed output gets output again when
+ * less than half of OUTPUT_MAX waits. */
 #define OUTPUT_MAX (1u << 20)
 #define WAITS_MAX (OUTPUT_MAX + (256u << 10))
 
@@ -32,8 +33,8 @@ struct view_watcher {
 	int fd; /* -1: a free place */
 	struct watchers_who who;
 	struct strbuf queue; /* messages, each behind its length (size_t) */
-	size_t at, last;     /* the first that was not sent; the last one */
-	uint64_t missed;
+	size_t at, last;     /* offsets: the first message to send, the last */
+	uint64_t missed;     /* bytes that we dropped */
 };
 
 struct watchers {
@@ -56,10 +57,11 @@ static void drop_watcher(struct view_watcher *w)
 	*w = (struct view_watcher){.fd = -1};
 }
 
-/* ---- what waits ---- */
+/* ---- queues ---- */
 
-/* A queue that has failed may end in half a message. */
-static void send_some(struct view_watcher *w)
+/* Send messages until the watcher takes no more. Send nothing from a queue that
+ * has failed: it may end in half a message. */
+static void send_queue(struct view_watcher *w)
 {
 	struct strbuf *q = &w->queue;
 	size_t n;
@@ -76,7 +78,7 @@ static void send_some(struct view_watcher *w)
 }
 
 /* Remove the messages that were sent. */
-static void close_up(struct view_watcher *w)
+static void remove_sent(struct view_watcher *w)
 {
 	struct strbuf *q = &w->queue;
 
@@ -92,14 +94,15 @@ static void queue_message(struct view_watcher *w, const struct watcher_head *h,
 {
 	size_t length = sizeof(*h) + n;
 
-	close_up(w);
+	remove_sent(w);
 	w->last = w->queue.n;
 	strbuf_add(&w->queue, &length, sizeof(length));
 	strbuf_add(&w->queue, h, sizeof(*h));
 	strbuf_add(&w->queue, buf, n);
 }
 
-/* Small pieces of output become one, while they wait. */
+/* Append output to the last message, if that is output that waits. False if it
+ * needs a message of its own. */
 static bool join_output(struct view_watcher *w, const struct watcher_head *h,
 	const void *buf, size_t n)
 {
@@ -152,7 +155,7 @@ static void add_message(struct view_watcher *w, const struct watcher_head *h,
 	tell_missed(w);
 	if (!join_output(w, h, buf, n))
 		queue_message(w, h, buf, n);
-	send_some(w);
+	send_queue(w);
 }
 
 static void add_all(struct view_watcher *w, struct watcher_head h,
@@ -192,14 +195,14 @@ void watchers_send(struct session *s)
 
 		if (w->fd < 0)
 			continue;
-		send_some(w);
+		send_queue(w);
 		if (w->queue.n - w->at < OUTPUT_MAX / 2)
 			tell_missed(w);
-		send_some(w);
+		send_queue(w);
 	}
 }
 
-/* ---- who comes, and who goes ---- */
+/* ---- watchers that come and go ---- */
 
 static struct view_watcher *find_free(struct session *s)
 {
@@ -211,8 +214,8 @@ static struct view_watcher *find_free(struct session *s)
 	return NULL;
 }
 
-/* A cell that runs: its source, and the end of what it has shown so far. */
-static void catch_up(struct session *s, struct view_watcher *w,
+/* Send the source of the cell that runs, and the end of its output so far. */
+static void send_running_cell(struct session *s, struct view_watcher *w,
 	const struct record_cell *runs)
 {
 	const struct record_output *o = record_find_output(s->record, runs->no);
@@ -251,7 +254,7 @@ const struct watchers_who *watchers_begin(struct session *s,
 		w->who.root ? "watched by root" : "watched by the person",
 		w->who.from);
 	if (runs->src)
-		catch_up(s, w, runs);
+		send_running_cell(s, w, runs);
 	return &w->who;
 }
 
