@@ -5,11 +5,11 @@
  * Runs in:   front end, before the warden is forked
  * Trusts:    files that root alone can write; under a lock, of all later
  *            sources only the stricter values
- * Leaves:    a whole configuration, or every reason why there is none; as a
- *            file, text that the parser reads back to the same values
+ * Leaves:    a whole configuration, or every reason why there is none; printed
+ *            as a file, text that the parser reads back to the same values
  *
- * Later wins: built in, cellblock.conf, conf.d in the order of the names,
- * groups in the order of the names, the system's file for the user, the
+ * A later source wins: built in, cellblock.conf, conf.d in the order of names,
+ * groups in the order of names, the system's file for the user, the
  * person's own file, --set. A later list replaces an earlier one; within one
  * file, a list key that comes again adds to the list.
  */
@@ -31,8 +31,8 @@
 
 /* ---- one configuration ---- */
 
-/* A tree is bounded as the home is, unless a source sets a number for what is
- * transferred at once. */
+/* A transfer may have as many files as the home, unless a source sets a number
+ * for transfers. */
 static void fit_transfers(struct config *cfg)
 {
 	struct limits *l = &cfg->limits;
@@ -73,7 +73,7 @@ void config_fini(struct config *cfg)
 	*cfg = (struct config){0};
 }
 
-/* The place of python.env.NAME in cfg->env; cfg->env.n when it is not set. */
+/* The index of python.env.NAME in cfg->env; cfg->env.n when it is not set. */
 static size_t find_variable(const struct config *cfg, const char *name)
 {
 	size_t i = 0, n = strlen(name);
@@ -166,8 +166,9 @@ int config_choose_python(const struct config *cfg, const char *wanted,
 	return err_kind_set(e, ERR_USAGE);
 }
 
-/* Write XDG's directory, or `sub` of the home; then `name`. */
-static int own_path(const char *xdg, const char *home, const char *sub,
+/* Write the path of `name` in the directory `xdg`, or else in `sub` of the
+ * home. 0, or -1. */
+static int write_own_path(const char *xdg, const char *home, const char *sub,
 	const char *name, char *path, size_t size)
 {
 	bool own = xdg && xdg[0] == '/';
@@ -182,13 +183,14 @@ static int own_path(const char *xdg, const char *home, const char *sub,
 
 int config_user_file(const char *xdg, const char *home, char *path, size_t size)
 {
-	return own_path(
+	return write_own_path(
 		xdg, home, "/.config", "cellblock/cellblock.conf", path, size);
 }
 
 int config_state_dir(const char *xdg, const char *home, char *path, size_t size)
 {
-	return own_path(xdg, home, "/.local/state", "cellblock", path, size);
+	return write_own_path(
+		xdg, home, "/.local/state", "cellblock", path, size);
 }
 
 /* ---- one KEY = VALUE ---- */
@@ -198,7 +200,7 @@ int config_state_dir(const char *xdg, const char *home, char *path, size_t size)
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 
-/* Sources laid one over the other. The pointers are borrowed. */
+/* The merge of all sources, one after the other. The pointers are borrowed. */
 struct merge {
 	struct config *cfg;
 	const struct config_where *where;
@@ -207,8 +209,8 @@ struct merge {
 	bool locked;	    /* values may only be stricter than base */
 	struct config base; /* the values when the lock closed */
 	bool again;	    /* a key may come twice: --set */
-	/* the line of a key in this file, 0 is none; then of each of cfg->env
-	 */
+	/* for each key, then for each of cfg->env: its line in this file; 0:
+	 * none */
 	int seen[CONFIG_NKEYS + CONFIG_VARIABLES_MAX + 1];
 };
 
@@ -240,7 +242,7 @@ static int put_item(struct strlist *l, size_t i, const char *s)
 	return 0;
 }
 
-/* python.env.NAME: each name is a key. */
+/* Set python.env.NAME; each NAME counts as a key. */
 static void apply_variable(
 	struct merge *m, const struct config_line *line, const char *value)
 {
@@ -291,7 +293,7 @@ static void refuse_loosening(struct merge *m, const struct config_key *key,
 		source ? source : CONFIG_BUILT_IN, directions[key->tighten]);
 }
 
-/* Put the value where it belongs, with its source. */
+/* Store the value, or append it to a list, and note its source. */
 static void keep_value(struct merge *m, const struct config_key *key,
 	const struct config_line *line, union config_value *v)
 {
@@ -371,9 +373,9 @@ static void apply_line(void *ctx, const struct config_line *line)
 
 /* ---- values that depend on others ---- */
 
-/* More time for a cell is meant to be used: CPU time that no source sets is at
- * least the timeout. */
-static bool cpu_follows(struct config *cfg)
+/* Raise CPU time that no source sets to the cell's timeout, so that the cell
+ * can use a longer timeout. True if it was raised. */
+static bool raise_cpu_time(struct config *cfg)
 {
 	const struct config_key *cpu = config_keys_find("cell", "cpu");
 
@@ -400,7 +402,7 @@ static void lock_values(struct merge *m)
 				0)
 			out_of_memory(m, "policy.locked");
 	}
-	cpu_follows(&m->base);
+	raise_cpu_time(&m->base);
 }
 
 /* Name `from` as the source of a key whose value follows that of `from`. */
@@ -419,8 +421,8 @@ static void set_followed(
 }
 
 /* True if the home's size was set with the memory in mind: on the command line,
- * in the same file, or with the built-in memory. */
-static bool is_meant(const char *home, const char *memory)
+ * in the same file, or with the built-in memory. Both arguments are sources. */
+static bool was_sized_for(const char *home, const char *memory)
 {
 	size_t n = strcspn(home, ":");
 
@@ -428,9 +430,10 @@ static bool is_meant(const char *home, const char *memory)
 	       (n == strcspn(memory, ":") && !strncmp(home, memory, n));
 }
 
-/* The home lies within the session's memory: it is memory that outlives Python,
- * and a full home leaves room to start Python again. A size that no source set
- * follows the memory, and so does one that was set for more memory. */
+/* Fit the home into the session's memory: the home is memory that outlives
+ * Python, and a full home must leave room to start Python again. A size that no
+ * source set follows the memory, and so does one that was set for more memory.
+ * Any other size that does not fit is an error. */
 static void fit_home(struct merge *m)
 {
 	const struct config_key *home = config_keys_find("home", "size");
@@ -446,7 +449,7 @@ static void fit_home(struct merge *m)
 	if (l->home_bytes <= most)
 		return;
 	l->home_bytes = most;
-	if (!source || !is_meant(source, from)) {
+	if (!source || !was_sized_for(source, from)) {
 		set_followed(m, home, "session.memory");
 		return;
 	}
@@ -474,8 +477,8 @@ static void check_commands(struct merge *m)
 				SHOWN_MAX, l->items[i]);
 }
 
-/* All sources are read: fit the values that follow others, and refuse those
- * that contradict each other. */
+/* After all sources: fit the values that follow others, and refuse values that
+ * contradict each other. */
 static void check_together(struct merge *m)
 {
 	const struct config *cfg = m->cfg;
@@ -488,7 +491,7 @@ static void check_together(struct merge *m)
 			"taken (%s)",
 			config_source(cfg, "cell.checkpoint"));
 	fit_home(m);
-	if (cpu_follows(m->cfg))
+	if (raise_cpu_time(m->cfg))
 		set_followed(
 			m, config_keys_find("cell", "cpu"), "cell.timeout");
 	fit_transfers(m->cfg);
@@ -497,8 +500,8 @@ static void check_together(struct merge *m)
 
 /* ---- the sources ---- */
 
-/* Load the file `name` of the directory `dir`, which `dirfd` holds; "" and
- * AT_FDCWD for a path. */
+/* Load the file `name` of the directory `dir`, which `dirfd` holds. For a path,
+ * they are "" and AT_FDCWD. */
 static void load_file(struct merge *m, int dirfd, const char *dir,
 	const char *name, enum config_trust trust)
 {
@@ -515,7 +518,7 @@ static void load_file(struct merge *m, int dirfd, const char *dir,
 	config_file_read(&file, apply_line, m, m->errors);
 }
 
-/* Add the name of a group or user, once. No file can have some names. */
+/* Add the name of a group or user, once. Skip a name that no file can have. */
 static void add_name(struct merge *m, struct strlist *names, const char *name)
 {
 	if (name[0] == '.' || !path_is_name(name) ||
@@ -545,7 +548,7 @@ static bool is_fragment(const char *name)
 	return name[0] != '.' && n > 5 && !strcmp(name + n - 5, ".conf");
 }
 
-/* In any order. 0, or -1 with errno. */
+/* List the names of the fragments, in any order. 0, or -1 with errno. */
 static int list_fragments(int fd, struct strlist *found)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -581,9 +584,9 @@ static void load_fragments(struct merge *m, int fd, const char *dir)
 	strlist_fini(&found);
 }
 
-/* Load NAME.conf for each of `people` from the directory `sub`, or without
- * people all its fragments. They come in the order of their names, by bytes in
- * any locale: groups have no other order that a person knows. */
+/* Load NAME.conf for each of `people` from the directory `sub`; `people` NULL:
+ * all its fragments. We load them in the order of their names, by bytes in any
+ * locale: groups have no other order that a person knows. */
 static void load_dir(
 	struct merge *m, int top, const char *sub, struct strlist *people)
 {
@@ -629,9 +632,9 @@ static void load_system(struct merge *m)
 	strlist_fini(&users);
 }
 
-/* The option that it came with, which stands before the key unless it is --set;
- * *set: what follows. */
-static const char *take_option(const char **set)
+/* The option that the setting came from: -t and -M stand before the key, --set
+ * does not. Steps *set to the key. */
+static const char *split_option(const char **set)
 {
 	static const char *const options[] = {"-t", "-M"};
 
@@ -643,10 +646,10 @@ static const char *take_option(const char **set)
 	return "--set";
 }
 
-/* One SECTION.KEY=VALUE of the command line. */
+/* Apply one SECTION.KEY=VALUE of the command line. */
 static void load_set(struct merge *m, const char *set)
 {
-	const char *option = take_option(&set), *eq = strchr(set, '=');
+	const char *option = split_option(&set), *eq = strchr(set, '=');
 	const char *dot = eq ? memchr(set, '.', (size_t)(eq - set)) : NULL;
 	char section[64], name[192], place[80];
 	const struct config_key *near;
@@ -717,9 +720,9 @@ int config_load(struct config *cfg, const struct config_where *where,
 	return errors->list.n + errors->dropped == before ? 0 : -1;
 }
 
-/* ---- printed ---- */
+/* ---- printing ---- */
 
-/* Print one line. `value` is emptied. */
+/* Print one line, and empty `value`. */
 static void print_line(FILE *f, const char *prefix, const char *name, int len,
 	struct strbuf *value, const char *source)
 {
@@ -743,7 +746,8 @@ static void print_variables(FILE *f, const struct config *cfg)
 	}
 }
 
-/* A list prints an item a line: a line of a file may not be long. */
+/* Print a key; for a list a line for each item, because the lines of a file
+ * have a limit. */
 static void print_key(
 	FILE *f, const struct config *cfg, const struct config_key *k)
 {

@@ -85,14 +85,14 @@ extern const struct config_key config_keys[CONFIG_NKEYS];
 /* A key's place in the table. */
 size_t config_keys_index(const struct config_key *key);
 
-/* The key, or NULL. "env.ANYTHING" finds the key of all variables; no name the
- * first key of the section. */
+/* Find a key, or NULL. "env.ANYTHING" finds the key of all variables, a NULL
+ * name the first key of the section. */
 const struct config_key *config_keys_find(
 	const char *section, const char *name);
 /* The key called "section.name", or NULL. */
 const struct config_key *config_keys_find_full(const char *full);
-/* The key that the person probably meant, or without a name one of the section;
- * NULL when none is near. */
+/* The key that the person probably meant; with a NULL name, a key of the
+ * section that they probably meant. NULL when none is near. */
 const struct config_key *config_keys_nearest(
 	const char *section, const char *name);
 
@@ -150,7 +150,7 @@ struct config {
 	int spares; /* of each kind */
 	/* [session] */
 	int64_t linger_ms; /* without a terminal; 0: not at all */
-	bool attach;	   /* terminals may come to it */
+	bool attach;	   /* a terminal may come to a running session */
 	/* [terminal] */
 	enum config_escapes escapes;
 	enum config_colour colour;
@@ -176,7 +176,7 @@ struct config_errors {
 
 #define CONFIG_ERRORS_MAX 100
 
-/* Where to look. The pointers are borrowed for the call; NULL is "none". */
+/* The sources. The pointers are borrowed for the call; NULL is "none". */
 struct config_where {
 	const char *system_dir;	   /* CONFIG_SYSTEM_DIR */
 	uid_t system_uid;	   /* its owner: 0, except in tests */
@@ -211,31 +211,32 @@ int config_load(struct config *cfg, const struct config_where *where,
  * for a key that does not exist. */
 const char *config_source(const struct config *cfg, const char *name);
 
-/* The same where somebody has set it; NULL: its value is built in. */
+/* The same, or NULL if the value is built in. */
 const char *config_set_in(const struct config *cfg, const char *name);
 
 /* True if the policy allows the session command `name` (without its colon). */
 bool config_allows_command(const struct config *cfg, const char *name);
-/* Refuse an operation like a command (NULL: like none) that the policy does not
- * allow. 0, or -1 with e. */
+/* Refuse an operation that does what the session command `name` does, if the
+ * policy does not allow that command. NULL: no command does the same. 0, or -1
+ * with e. */
 int config_check_command(
 	const struct config *cfg, const char *name, struct err *e);
 /* True if the administrator locked the configuration. */
 bool config_is_bound(const struct config *cfg);
 
-/* The prompt for cell `n`: `format` is terminal.prompt, in which {n} stands for
- * the number, and {{ and }} for a brace. 0, or -1 with e. */
+/* Append the prompt for cell `n`: `format` is terminal.prompt, in which {n}
+ * stands for the number, and {{ and }} for a brace. 0, or -1 with e. */
 int config_value_prompt(
 	struct strbuf *b, const char *format, uint32_t n, struct err *e);
 
-/* True if a source sets files.max_count: then it limits a person's transfers;
- * home.files does otherwise. */
+/* True if a source sets files.max_count, which then limits a person's
+ * transfers. Otherwise home.files limits them. */
 bool config_counts_transfers(const struct config *cfg);
 
-/* The interpreter to run, as an absolute path: the default when `wanted` is
- * NULL, else the one that `wanted` names, as a path or as the last part of a
- * configured one. A locked configuration allows no other than those
- * configured. */
+/* Write the absolute path of the interpreter to run: the default when `wanted`
+ * is NULL, else the one that `wanted` names, as a path or as the last part of a
+ * configured path. A locked configuration allows only configured interpreters.
+ * 0, or -1 with e. */
 int config_choose_python(const struct config *cfg, const char *wanted,
 	char *path, size_t size, struct err *e);
 
@@ -279,9 +280,9 @@ int config_value_parse(union config_value *v, const struct config_key *key,
 	const char *text, const char *home, struct err *e);
 void config_value_fini(union config_value *v, const struct config_key *key);
 
-/* True if a key that comes again adds to its value. */
+/* True if a key that comes again in a file adds to its value. */
 bool config_value_is_list(const struct config_key *key);
-/* True if a key of a number or word may have this one. */
+/* True if the key, of a number or a word, may have the value `n`. */
 bool config_value_may_be(const struct config_key *key, int64_t n);
 
 /* Move `v` into `cfg` and free the value there. `v` is empty afterwards. */
@@ -311,7 +312,7 @@ const char *config_value_format_number(
  * that does not fit ends in "...". Returns `buf`. */
 const char *config_value_format(const struct config *cfg,
 	const struct config_key *key, char *buf, size_t size);
-/* Append it to `b`. */
+/* Append that text to `b`. */
 void config_value_write(const struct config *cfg, const struct config_key *key,
 	struct strbuf *b);
 
@@ -338,9 +339,9 @@ enum config_trust {
 struct config_file {
 	int dirfd;	   /* where `name` is resolved */
 	const char *name;  /* of the file in there */
-	const char *shown; /* its name in errors of what it says */
-	const char *asked; /* in those of reading it: the option too, if one
-			    * named it */
+	const char *shown; /* its name in errors about its lines */
+	const char *asked; /* its name in errors about reading it, behind the
+			    * option that named it, if one did */
 	enum config_trust trust;
 	uid_t uid; /* for CONFIG_TRUST_SYSTEM */
 };
@@ -355,15 +356,15 @@ struct config_line {
 	bool commented; /* a comment follows the value */
 };
 
-/* Hand each KEY = VALUE of the file, if there is one, to `take`. Any other line
- * is an error. A section that does not exist is one error, and its keys are
- * passed over. */
+/* Read the file, if there is one, and hand each KEY = VALUE to `take`. Any
+ * other line is an error. An unknown section is one error, and we skip its
+ * keys. */
 void config_file_read(const struct config_file *file,
 	void (*take)(void *ctx, const struct config_line *line), void *ctx,
 	struct config_errors *errors);
 
-/* Open a directory of the system's; `shown` is its name in errors. 1 with a
- * descriptor; 0 when there is none; -1 with an error added. */
+/* Open a directory of the administrator's files; `shown` is its name in errors.
+ * 1 with a descriptor; 0 when there is none; -1 with an error added. */
 int config_file_open_dir(int dirfd, const char *name, const char *shown,
 	uid_t uid, int *fd, struct config_errors *errors);
 

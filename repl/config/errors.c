@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * errors.c - what is wrong with a configuration: all of it, not just the first
+ * errors.c - all errors in a configuration, not just the first
  *
  * Runs in:   front end, before the warden is forked
- * Trusts:    nothing in a file: what is quoted of it is made safe
+ * Trusts:    nothing in a file: text that we quote from it is made safe
  */
 #include "config.h"
 

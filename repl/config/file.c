@@ -3,7 +3,7 @@
  * file.c - configuration files: opened with suspicion, read by line
  *
  * Runs in:   front end, before the warden is forked
- * Trusts:    the kernel's word on who owns an open file; no path, no content
+ * Trusts:    the kernel about the owner of an open file; no path, no content
  * Leaves:    lines, each with its number, and every error that was found
  *
  * The checks use the descriptor that is read, not the path. The open does not
@@ -11,8 +11,8 @@
  *
  * inih reads the lines. As it is usually built it gives the handler no line
  * number and the caller only the first error, cuts long lines in two, and
- * joins an indented line to the one before. So the lines that it asks for are
- * counted, trimmed and judged on their way.
+ * joins an indented line to the one before. So we count, trim and check each
+ * line before we give it to inih.
  */
 #include "config.h"
 
@@ -24,7 +24,8 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-/* 0 if only `uid` and root can have written this, or -1 with an error. */
+/* Check that only `uid` and root can have written a file. 0, or -1 with an
+ * error added. */
 static int check_system_owner(const struct stat *st, uid_t uid,
 	const char *shown, struct config_errors *errors)
 {
@@ -58,8 +59,9 @@ static int check_file(const struct config_file *file, const struct stat *st,
 	return 0;
 }
 
-/* A missing file is an error only where the person named it. */
-static int open_failed(
+/* Report that a file could not be opened. A missing file is an error only if
+ * the person named it. */
+static int report_open_error(
 	const struct config_file *file, struct config_errors *errors)
 {
 	if (errno == ENOENT && file->trust != CONFIG_TRUST_NAMED)
@@ -88,7 +90,7 @@ static int read_text(const struct config_file *file, char **text, size_t *n,
 	ssize_t got;
 
 	if (fd < 0)
-		return open_failed(file, errors);
+		return report_open_error(file, errors);
 	if (fstat(fd, &st) < 0)
 		return config_errors_add(
 			errors, file->asked, "stat: %s", strerror(errno));
@@ -157,7 +159,7 @@ static bool is_comment(const char *line, const char *at)
 }
 
 /* Cut a comment, and the blanks before it, off a line. No comment begins
- * between quotes, but a quote that nothing closes hides nothing. */
+ * between two quotes; an open quote hides no comment. */
 static void cut_comment(struct file_pass *p, char *s)
 {
 	char *quote = NULL; /* the open one */
@@ -178,7 +180,7 @@ static void cut_comment(struct file_pass *p, char *s)
 	*at = '\0';
 }
 
-/* inih hands back a key and its section. */
+/* inih calls this with a key and its section. */
 static int handle_pair(
 	void *user, const char *section, const char *name, const char *value)
 {
@@ -186,7 +188,7 @@ static int handle_pair(
 	struct config_line line = {
 		line_place(p), section, name, p->value, p->line, p->commented};
 
-	if (!value) /* some builds of inih announce a section so */
+	if (!value) /* some builds of inih call this for a section, too */
 		return 1;
 	if (!section[0])
 		config_errors_add(p->errors, line.place,
@@ -199,7 +201,7 @@ static int handle_pair(
 	return 1;
 }
 
-/* Judge a line that starts with a bracket. */
+/* Check a line that starts with a bracket. */
 static void check_section(struct file_pass *p, char *s)
 {
 	char *end = strchr(s, ']');
@@ -241,8 +243,9 @@ static bool check_line(struct file_pass *p, const char *s, size_t n, int room)
 	return false;
 }
 
-/* inih asks for a line: give it the next one, trimmed, or an empty one. The
- * value stays here: inih would begin a comment at a ; between quotes. */
+/* inih calls this for each line. Give inih the next line, trimmed, or an empty
+ * one. Keep the value here: inih would begin a comment at a ; between quotes.
+ */
 static char *feed_line(char *str, int room, void *stream)
 {
 	struct file_pass *p = stream;

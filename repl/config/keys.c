@@ -3,9 +3,9 @@
  * keys.c - the one table of configuration keys
  *
  * Runs in:   front end, before the warden is forked
- * Trusts:    nobody; names may be a stranger's
+ * Trusts:    no name: it may be a stranger's
  *
- * jail.uids starts at 0x7f000000 because others use the ids below:
+ * jail.uids starts at 0x7f000000 because other software uses the ids below:
  * people and services up to 60000, systemd's dynamic users up to 65519,
  * nobody and the invalid ids at 65534 and 65535, subordinate ids from useradd
  * up to 600100000, containers of systemd-nspawn up to 1879048191, directory
@@ -246,15 +246,15 @@ const struct config_key *config_keys_nearest(
 		const struct config_key *k = &config_keys[i];
 		size_t d = 2 * edit_distance(word, name ? k->name : k->section);
 
-		/* A name of another section is nearer than a similar one here.
-		 */
+		/* The same name in another section is nearer than a similar
+		 * name in this one. */
 		d += name && strcmp(section, k->section) != 0;
 		if (d < best_d) {
 			best_d = d;
 			best = k;
 		}
 	}
-	/* A slip is one character, or at most a third of the word. */
+	/* We take one character, or a third of the word, for a slip. */
 	best_d /= 2;
 	return best_d <= 1 || best_d * 3 <= strlen(word) ? best : NULL;
 }

@@ -3,8 +3,8 @@
  * options.c - the command line
  *
  * Runs in:   front end, first thing
- * Trusts:    the person who typed it; a login shell never comes here
- * Leaves:    what to do, with options and program apart
+ * Trusts:    the person who typed it; a login shell does not call this
+ * Leaves:    the mode, and the options apart from the program's words
  *
  * As with python3, options end at FILE, -c CODE or -m MODULE, and every later
  * word belongs to the program.
@@ -26,7 +26,7 @@ enum take {
 	TAKE_VALUE,	/* add VALUE for the key of the rule */
 	TAKE_UPLOAD,	/* add SRC[:DST] */
 	TAKE_DOWNLOAD,	/* add PATTERN[:DIR] */
-	TAKE_NOT_AT_ALL /* refuse: sshd's, and never beside another */
+	TAKE_NOT_AT_ALL /* refuse: login.c takes --login when it is alone */
 };
 
 /* One option. */
@@ -89,7 +89,7 @@ static const struct option_rule rules[] = {
 
 enum { NRULES = sizeof(rules) / sizeof(rules[0]) };
 
-/* Past every letter, so that one number tells the two apart. */
+/* A long option's number is LONG_BASE and its index, above every letter. */
 enum { LONG_BASE = 1000 };
 
 const char *options_name(size_t n, char *letter)
@@ -130,8 +130,8 @@ static int add_set(
 	return 0;
 }
 
-/* Split at the last colon. A name that has a colon is written with one more at
- * its end. */
+/* Split at the last colon. The person writes a name that has a colon with one
+ * more at its end. */
 static int add_pair(
 	struct options_pair **list, size_t *n, const char *arg, struct err *e)
 {
@@ -204,8 +204,9 @@ static int take_option(struct options *o, const struct option_rule *r,
 
 /* ---- the options, then the words ---- */
 
-/* Write the table as getopt wants it. + stops at the first word that is no
- * option; : tells a missing argument from an unknown option. */
+/* Write the table as getopt wants it. With + getopt stops at the first word
+ * that is no option; with : it tells a missing argument from an unknown option.
+ */
 static void make_getopt(char *letters, struct option *longs)
 {
 	*letters++ = '+';
@@ -230,7 +231,7 @@ static void make_getopt(char *letters, struct option *longs)
 	*longs = (struct option){0};
 }
 
-static const struct option_rule *rule_of(int c)
+static const struct option_rule *find_rule(int c)
 {
 	if (c >= LONG_BASE)
 		return &rules[c - LONG_BASE];
@@ -240,8 +241,8 @@ static const struct option_rule *rule_of(int c)
 	return NULL;
 }
 
-/* getopt returned '?' or ':'. */
-static int bad_option(int c, char *const *argv, struct err *e)
+/* Refuse the option for which getopt returned `c`, '?' or ':'. */
+static int refuse_option(int c, char *const *argv, struct err *e)
 {
 	char shown[32];
 
@@ -249,7 +250,7 @@ static int bad_option(int c, char *const *argv, struct err *e)
 		return usage(e, "unknown or ambiguous option '%s'",
 			argv[optind - 1]);
 	if (optopt >= LONG_BASE)
-		snprintf(shown, sizeof(shown), "--%s", rule_of(optopt)->name);
+		snprintf(shown, sizeof(shown), "--%s", find_rule(optopt)->name);
 	else
 		snprintf(shown, sizeof(shown), "-%c", optopt);
 	if (c == ':')
@@ -273,8 +274,8 @@ static int parse_options(
 	optind = 0; /* glibc: start afresh */
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		if (c == '?' || c == ':')
-			return bad_option(c, argv, e);
-		r = rule_of(c);
+			return refuse_option(c, argv, e);
+		r = find_rule(c);
 		if (take_option(o, r, optarg, e) < 0)
 			return -1;
 		if (r->ends)
@@ -283,8 +284,8 @@ static int parse_options(
 	return 0;
 }
 
-/* ID, ID TEXT, or ID -m TEXT. */
-static int take_session(struct options *o, struct err *e)
+/* Take the words ID, ID TEXT, or ID -m TEXT. */
+static int take_session_words(struct options *o, struct err *e)
 {
 	bool end = o->mode == OPTIONS_END;
 	int wanted = o->mode == OPTIONS_MESSAGE ? 2
@@ -336,7 +337,7 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		o->text = first;
 	if (o->mode == OPTIONS_ATTACH || o->mode == OPTIONS_END ||
 		o->mode == OPTIONS_MESSAGE || o->mode == OPTIONS_WATCH)
-		return take_session(o, e);
+		return take_session_words(o, e);
 	if (o->mode != OPTIONS_SESSION)
 		return 0;
 	if (!first) {

@@ -24,10 +24,10 @@ enum options_mode {
 	OPTIONS_MCP,	      /* an agent on standard input */
 	OPTIONS_SERVE,	      /* text: where to listen, or NULL */
 	OPTIONS_MAKER,	      /* text: where to listen, or NULL */
-	OPTIONS_SESSIONS,     /* which sessions there are */
+	OPTIONS_SESSIONS,     /* list the sessions */
 	OPTIONS_ATTACH,	      /* go back to `session`, or to the only one */
-	OPTIONS_END,	      /* end `session`, saying `message` */
-	OPTIONS_MESSAGE,      /* `session` gets `message` */
+	OPTIONS_END,	      /* end `session`, and show `message` there */
+	OPTIONS_MESSAGE,      /* show `message` in `session` */
 	OPTIONS_WATCH,	      /* show what `session` shows */
 	OPTIONS_CHECK,	      /* what the host enforces */
 	OPTIONS_CHECK_CONFIG, /* check config_file, or all files */
@@ -51,8 +51,8 @@ struct options {
 	const char *session, *message;
 	const char *config_file;
 	const char *python;
-	char **sets; /* owned SECTION.KEY=VALUE; behind "-t " or "-M " where
-		      * the option says which key */
+	char **sets; /* owned SECTION.KEY=VALUE; "-t " or "-M " stands before
+		      * it if that option set the key */
 	size_t nsets;
 	struct options_pair *uploads;
 	size_t nuploads;

@@ -2,7 +2,7 @@
 /*
  * person.c - an account of this host
  *
- * Runs in:   front end, first thing; maker, for whoever asks
+ * Runs in:   front end, first thing; maker, for each person who asks
  * Trusts:    the name service
  */
 #include "person.h"
@@ -33,8 +33,8 @@ void person_prefer_home(struct person *p, const char *home)
 	p->home = strdup(home);
 }
 
-/* That asks the name service, so nothing is done where nothing depends on it.
- */
+/* This asks the name service, so we do it only if a configuration depends on
+ * groups. */
 void person_find_groups(struct person *p, uid_t uid)
 {
 	const struct passwd *pw;

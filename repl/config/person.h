@@ -14,7 +14,7 @@
 struct person {
 	char *name, *shell;
 	char *account_home; /* of the password entry */
-	char *home;	    /* of the environment, where that may say so */
+	char *home;	    /* the same, or of person_prefer_home() */
 	char *groups[PERSON_GROUPS_MAX];
 	size_t n_groups;
 };
@@ -22,11 +22,11 @@ struct person {
 /* Look the account up. */
 void person_find(struct person *p, uid_t uid);
 
-/* Find the names of the groups, where a configuration for groups exists. */
+/* Find the names of the groups, if there is a configuration for groups. */
 void person_find_groups(struct person *p, uid_t uid);
 
-/* Somebody who is no login may have another home for now: `home`, if that is an
- * absolute path. */
+/* Use `home` in place of the account's, if that is an absolute path. Only for a
+ * person who does not log in. */
 void person_prefer_home(struct person *p, const char *home);
 
 void person_free(struct person *p);

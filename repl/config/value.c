@@ -3,12 +3,12 @@
  * value.c - one value: parsed, stored, compared, shown
  *
  * Runs in:   front end, before the warden is forked
- * Trusts:    nobody; the text may be a stranger's
+ * Trusts:    no text: it may be a stranger's
  * Leaves:    a value in range, its text free of control characters, its paths
  *            absolute, without "." or ".." and without a slash at the end
  *
- * A value is reached through the offset in its key, so that a new key is a row
- * of the table in keys.c and nothing here.
+ * We reach a value through the offset in its key, so a new key needs a row of
+ * the table in keys.c, and no code here.
  */
 #include "config.h"
 
@@ -33,12 +33,12 @@ static const struct unit time_units[] = {{"ms", 1}, {"", 1000}, {"s", 1000},
 static const struct unit size_units[] = {{"", 1}, {"K", 1LL << 10},
 	{"M", 1LL << 20}, {"G", 1LL << 30}, {NULL, 0}};
 
-/* The first word of a value is the one that is shown. */
+/* We show the first word of each value. */
 static const struct config_word switch_words[] = {{"yes", 1, 0}, {"no", 0, 0},
 	{"true", 1, 0}, {"false", 0, 0}, {"on", 1, 0}, {"off", 0, 0},
 	{NULL, 0, 0}};
 
-/* The values of one shape are parsed, copied, compared and shown alike. */
+/* We parse, copy, compare and show values of one shape alike. */
 enum shape { NUMBER, TEXT, LIST, RANGE };
 
 static const struct kind {
@@ -128,7 +128,7 @@ static int scan_units(const char *text, const struct unit *units, int64_t *n)
 	return 0;
 }
 
-/* Thousandths of a core, with at most three decimals. */
+/* Read a number of cores, with at most three decimals, as thousandths. */
 static int scan_share(const char *text, int64_t *n)
 {
 	int scale = 1000;
@@ -145,7 +145,7 @@ static int scan_share(const char *text, int64_t *n)
 	return *text ? -1 : 0;
 }
 
-static const struct config_word *words_of(const struct config_key *key)
+static const struct config_word *list_words(const struct config_key *key)
 {
 	return key->type == CONFIG_BOOL ? switch_words : key->words;
 }
@@ -154,7 +154,7 @@ static int scan_word(const struct config_key *key, const char *text, int64_t *n)
 {
 	bool any_case = key->type == CONFIG_BOOL;
 
-	for (const struct config_word *w = words_of(key); w->name; w++)
+	for (const struct config_word *w = list_words(key); w->name; w++)
 		if (!(any_case ? strcasecmp : strcmp)(text, w->name)) {
 			*n = w->value;
 			return 0;
@@ -162,18 +162,18 @@ static int scan_word(const struct config_key *key, const char *text, int64_t *n)
 	return -1;
 }
 
-static const struct config_word *word_of(
+static const struct config_word *find_word(
 	const struct config_key *key, int64_t value)
 {
-	const struct config_word *w = words_of(key);
+	const struct config_word *w = list_words(key);
 
 	while (w[1].name && w->value != value)
 		w++;
 	return w;
 }
 
-/* "expected one, two or three" */
-static int expected_words(const struct config_key *key, struct err *e)
+/* Refuse a word: "expected one, two or three". Returns -1. */
+static int refuse_word(const struct config_key *key, struct err *e)
 {
 	char words[128];
 	size_t n = 0;
@@ -197,10 +197,10 @@ static int parse_number(const struct config_key *key, const char *text,
 					    : scan_word(key, text, n);
 
 	if (r < 0 && !kind->expected)
-		return expected_words(key, e);
+		return refuse_word(key, e);
 	if (r < 0)
 		return err_set(e, "expected %s", kind->expected);
-	if (words_of(key) || (*n >= key->min && *n <= key->max))
+	if (list_words(key) || (*n >= key->min && *n <= key->max))
 		return 0;
 	return err_set(e, "expected %s to %s",
 		config_value_format_number(key, key->min, lo, sizeof(lo)),
@@ -212,8 +212,8 @@ const char *config_value_format_number(
 {
 	const struct unit *best = kinds[key->type].units;
 
-	if (words_of(key))
-		return word_of(key, n)->name;
+	if (list_words(key))
+		return find_word(key, n)->name;
 	if (!best) {
 		snprintf(buf, size, "%g", (double)n / 1000);
 		return buf;
@@ -264,7 +264,7 @@ static int take_item(const char **p, bool whole, char *out)
 	return 1;
 }
 
-static int expected_quotes(struct err *e)
+static int refuse_quotes(struct err *e)
 {
 	return err_set(
 		e, "expected double quotes around the whole value, or none");
@@ -276,7 +276,7 @@ static int take_whole(const char *text, char *out, struct err *e)
 	int got = take_item(&text, true, out);
 
 	if (got < 0 || text[strspn(text, " \t")])
-		return expected_quotes(e);
+		return refuse_quotes(e);
 	if (!got)
 		*out = '\0';
 	return 0;
@@ -324,7 +324,7 @@ int config_value_prompt(
 	return b->failed ? err_errno(e, "write the prompt") : 0;
 }
 
-/* A string or a directory. Without text, there is no value, unless the key's
+/* Parse a string or a directory. An empty text is no value, unless the key's
  * default is some text. */
 static int parse_text(const struct config_key *key, const char *text,
 	const char *home, char **value, struct err *e)
@@ -372,7 +372,7 @@ static int parse_item(const struct config_key *key, char *item,
 	}
 	if (parse_path(item, home, e) < 0)
 		return -1;
-	/* These show the host itself; no jail can want them. */
+	/* These directories show the host itself; no jail can want them. */
 	if (key->offset == offsetof(struct config, expose) &&
 		(!strcmp(item, "/") || path_is_beneath(item, "/proc") ||
 			path_is_beneath(item, "/sys") ||
@@ -381,7 +381,7 @@ static int parse_item(const struct config_key *key, char *item,
 	return 0;
 }
 
-/* The text of a variable is the only item. */
+/* Parse a list. Of a variable, the whole text is the only item. */
 static int parse_list(const struct config_key *key, const char *text,
 	const char *home, struct strlist *l, struct err *e)
 {
@@ -404,7 +404,7 @@ static int parse_list(const struct config_key *key, const char *text,
 			return err_errno(e, "remember a value");
 	}
 	if (got < 0)
-		return expected_quotes(e);
+		return refuse_quotes(e);
 	if (l->n < (size_t)key->min)
 		return err_set(e, "expected at least one path");
 	if (l->n > (size_t)key->max)
@@ -428,7 +428,8 @@ static int parse_range(const struct config_key *key, const char *text,
 	if (lo < key->min || hi > key->max)
 		return err_set(e, "expected ids from %lld to %lld",
 			(long long)key->min, (long long)key->max);
-	/* 65534 is nobody, which others use too; 65535 is no id in 16 bits. */
+	/* 65534 is nobody, which other software uses, too; 65535 is no id in
+	 * 16 bits. */
 	if (lo <= 65535 && hi >= 65534)
 		return err_set(e, "expected a range without nobody (65534) "
 				  "and 65535");
@@ -470,7 +471,7 @@ bool config_value_may_be(const struct config_key *key, int64_t n)
 	return w->name;
 }
 
-/* ---- kept in a configuration ---- */
+/* ---- storing ---- */
 
 void config_value_fini(union config_value *v, const struct config_key *key)
 {
@@ -533,9 +534,9 @@ int config_value_copy(struct config *to, const struct config *from,
 	return shape == TEXT && v.text && !copy.text ? -1 : 0;
 }
 
-/* ---- compared ---- */
+/* ---- comparing ---- */
 
-/* True if `outer` has every item. */
+/* True if `outer` has every item of `l`. */
 static bool is_within(const struct strlist *l, const struct strlist *outer)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -576,7 +577,8 @@ bool config_value_tightens(const struct config *base,
 	case TIGHTEN_HIGHER:
 		return v->n >= locked.n;
 	case TIGHTEN_RANK:
-		return word_of(key, v->n)->rank <= word_of(key, locked.n)->rank;
+		return find_word(key, v->n)->rank <=
+		       find_word(key, locked.n)->rank;
 	case TIGHTEN_SUBSET:
 		return is_within(&v->list, &locked.list) ||
 		       (key->type == CONFIG_NAMES &&
@@ -587,10 +589,11 @@ bool config_value_tightens(const struct config *base,
 	return false;
 }
 
-/* ---- shown ---- */
+/* ---- showing ---- */
 
-/* Without quotes a file would lose blanks at the ends, cut the text at " ;" or
- * at a quote, and split an item at its blanks. */
+/* True if the parser would change `s` without quotes: it would drop blanks at
+ * the ends, cut the text at " ;" or at a quote, and split an item at its
+ * blanks. */
 static bool needs_quotes(const char *s, enum config_value_quotes when)
 {
 	size_t n = strlen(s);
