@@ -4,9 +4,9 @@
  *
  * Runs in:   front end, between cells, and after the last
  * Holds:     the target; a few files of each side
- * Trusts:    the warden for the home's descriptors, which are of regular
- *            files; nothing in their contents, sizes or names. Below the target
- *            no link is followed, whoever made it
+ * Trusts:    the warden, that the home's descriptors are of regular files;
+ *            nothing in their contents, sizes or names. Below the target we
+ *            follow no link
  * Leaves:    files that are whole, or not there; no link, no device, no FIFO
  */
 #include "repl/files/files.h"
@@ -30,15 +30,16 @@ struct download {
 	struct manifest m;
 	struct jail_files files;
 	const char *place; /* the target, as the person knows it */
-	int root;	   /* the target */
+	int root;	   /* descriptor of the target */
 	char *above;	   /* the directory that was opened last; NULL: none */
-	int dir;	   /* that directory */
+	int dir;	   /* descriptor of `above` */
 };
 
 /* ---- the sources ---- */
 
-/* The name on the host: each component made harmless. 0, or -1 with e. */
-static int safe_path(
+/* Write the path on the host, with each component made harmless. 0, or -1 with
+ * e. */
+static int make_safe_path(
 	const char *path, char out[static JAIL_PATH_MAX], struct err *e)
 {
 	char part[NAME_MAX + 1], name[NAME_MAX + 1];
@@ -59,8 +60,8 @@ static int safe_path(
 		       : err_set(e, "%s cannot be a name on the host", path);
 }
 
-/* How many bytes of `path` its first `n` components have; 0 when it has fewer.
- */
+/* How many bytes the first `n` components of `path` have; 0 when it has fewer
+ * components. */
 static size_t first_components(const char *path, int n)
 {
 	const char *p = path;
@@ -73,8 +74,8 @@ static size_t first_components(const char *path, int n)
 	return n ? 0 : (size_t)(p - path);
 }
 
-/* True if the pattern takes the file, or a directory that the file lies in. */
-static bool pattern_takes(const char *pattern, const char *path)
+/* True if the pattern selects the file, or a directory that holds it. */
+static bool pattern_selects(const char *pattern, const char *path)
 {
 	char top[JAIL_PATH_MAX];
 	int components = 0;
@@ -96,9 +97,9 @@ static bool pattern_takes(const char *pattern, const char *path)
 	return transfer_matches(pattern, top);
 }
 
-/* True if `w` takes the entry; *prefix is how much of its path is not kept on
- * the host. A directory of the home stands for all beneath it. */
-static bool word_takes(
+/* True if `w` selects the entry; *prefix is how many bytes of its path the host
+ * does not get. A directory of the home stands for all beneath it. */
+static bool word_selects(
 	const struct lexer_word *w, const char *path, size_t *prefix)
 {
 	const char *name = transfer_home_name(w->s);
@@ -108,7 +109,7 @@ static bool word_takes(
 	*prefix = 0;
 	if (w->is_pattern) {
 		*prefix = transfer_prefix(pattern);
-		return pattern_takes(pattern, path);
+		return pattern_selects(pattern, path);
 	}
 	if (!n || !strcmp(name, "."))
 		return true;
@@ -140,7 +141,7 @@ static int add_entry(struct download *d, const struct lexer_word *w,
 			"%s is a device, a FIFO or a socket, not a regular "
 			"file",
 			f->path);
-	else if (safe_path(f->path + prefix, to, e) == 0)
+	else if (make_safe_path(f->path + prefix, to, e) == 0)
 		return manifest_add(&d->m, &item, e);
 	if (named && !d->t->partial)
 		return -1;
@@ -148,7 +149,8 @@ static int add_entry(struct download *d, const struct lexer_word *w,
 	return 0;
 }
 
-/* The last of several words may have been meant as the target. */
+/* Object to a word that selects nothing. The person may have meant the `last`
+ * of several words as the target. */
 static int refuse_missing(struct download *d, const struct lexer_word *w,
 	bool last, struct err *e)
 {
@@ -171,7 +173,7 @@ static int add_sources(struct download *d, const struct lexer_word *from, int n,
 			const struct jail_file *f = &d->files.v[k];
 			size_t prefix;
 
-			if (!word_takes(&from[i], f->path, &prefix))
+			if (!word_selects(&from[i], f->path, &prefix))
 				continue;
 			any = true;
 			if (add_entry(d, &from[i], f, prefix, e) < 0)
@@ -187,9 +189,9 @@ static int add_sources(struct download *d, const struct lexer_word *from, int n,
 
 /* ---- the target ---- */
 
-/* The directory that `to` lies in, without following a link: a borrowed
- * descriptor, or -1 with errno. *name is its last component. */
-static int dir_of(struct download *d, const char *to, const char **name)
+/* Open the directory that holds `to`, without following a link: a borrowed
+ * descriptor, or -1 with errno. *name is the last component of `to`. */
+static int open_parent(struct download *d, const char *to, const char **name)
 {
 	size_t n;
 
@@ -216,8 +218,8 @@ static int dir_of(struct download *d, const char *to, const char **name)
 	return d->dir;
 }
 
-/* The file at the destination is the one that was downloaded, and the home's
- * has not changed since. */
+/* True if we skip saved files, the file at the target is the one that we
+ * downloaded, and the home's file has not changed since. */
 static bool is_saved(const struct download *d, const struct manifest_item *item,
 	const struct stat *st)
 {
@@ -229,11 +231,12 @@ static bool is_saved(const struct download *d, const struct manifest_item *item,
 	       st->st_size == f->bytes;
 }
 
-static int look_there(void *download, struct manifest_item *item, struct err *e)
+static int look_at_target(
+	void *download, struct manifest_item *item, struct err *e)
 {
 	struct download *d = download;
 	const char *name;
-	int dir = dir_of(d, item->to, &name);
+	int dir = open_parent(d, item->to, &name);
 	struct stat st;
 
 	if (dir < 0 && errno == ENOENT)
@@ -262,7 +265,7 @@ static int make_dirs(struct download *d, struct err *e)
 
 		if (item->type != 'd' || item->left || item->there)
 			continue;
-		dir = dir_of(d, item->to, &name);
+		dir = open_parent(d, item->to, &name);
 		if (dir < 0 || mkdirat(dir, name, mode) < 0)
 			return err_errno(
 				e, "make directory %s/%s", d->place, item->to);
@@ -276,7 +279,7 @@ static void set_time(int fd, int64_t ns)
 	const struct timespec t[2] = {
 		{.tv_nsec = UTIME_OMIT}, io_time_from_ns(ns)};
 
-	/* A file system that cannot hold it keeps its own. */
+	/* A file system that cannot hold the time keeps its own. */
 	futimens(fd, t);
 }
 
@@ -302,7 +305,7 @@ static int copy_file(
 	struct download *d, struct manifest_item *item, int in, struct err *e)
 {
 	const char *name;
-	int r, dir = dir_of(d, item->to, &name);
+	int r, dir = open_parent(d, item->to, &name);
 	struct io_newfile f;
 	struct stat st;
 
@@ -320,8 +323,8 @@ static int copy_file(
 	return r;
 }
 
-/* -1 with e: no more are copied. */
-static int copy_one(
+/* Copy a file, or leave it out. 0; -1 with e: copy no more files. */
+static int copy_or_leave_out(
 	struct download *d, struct manifest_item *item, int in, struct err *e)
 {
 	const struct jail_file *f;
@@ -350,7 +353,7 @@ struct download_batch {
 	int in[JAIL_MANY_MAX];
 };
 
-static int batch_copy(
+static int copy_batch(
 	struct download *d, struct download_batch *b, struct err *e)
 {
 	int at = 0, r = 0;
@@ -362,7 +365,8 @@ static int batch_copy(
 
 		for (int i = at; i < at + some; i++) {
 			if (r == 0)
-				r = copy_one(d, b->items[i], b->in[i], e);
+				r = copy_or_leave_out(
+					d, b->items[i], b->in[i], e);
 			close(b->in[i]);
 		}
 		at += some;
@@ -391,14 +395,14 @@ static int copy_files(struct download *d, struct err *e)
 			b.paths[b.n++] = item->from;
 		}
 		if (b.n == JAIL_MANY_MAX || !item) {
-			r = batch_copy(d, &b, e);
+			r = copy_batch(d, &b, e);
 			b.n = 0;
 		}
 	}
 	return r;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole download ---- */
 
 static int open_target(
 	struct download *d, const char *to, char **place, struct err *e)
@@ -429,10 +433,10 @@ static int plan_download(struct download *d, const struct lexer_word *from,
 		manifest_settle(&d->m, transfer_object, t, e) < 0 ||
 		transfer_check(t, &d->m, e) < 0)
 		return -1;
-	return transfer_check_target(t, &d->m, d->place, look_there, d, e);
+	return transfer_check_target(t, &d->m, d->place, look_at_target, d, e);
 }
 
-static int carry_out(struct download *d, struct err *e)
+static int copy_items(struct download *d, struct err *e)
 {
 	int r = make_dirs(d, e);
 
@@ -452,7 +456,7 @@ int download_run(struct transfer *t, const struct lexer_word *from, int n,
 	if (r == 0)
 		r = plan_download(&d, from, n, to != NULL, e);
 	if (r == 0)
-		r = carry_out(&d, e);
+		r = copy_items(&d, e);
 	transfer_end(t, &d.m, place ? place : "", 0);
 	if (d.files.truncated && d.m.n) {
 		struct err more = {0};

@@ -4,10 +4,9 @@
  *
  *	download.c	copies of the home's files on the host
  *	hostfs.c	the host's files, as far as a session may touch them
- *	ledger.c	what was transferred, and what has changed since
- *	manifest.c	what is to be copied, known before the first byte moves
- *	transfer.c	what a copy between host and home has, whichever way it
- *			goes
+ *	ledger.c	which files were transferred, and have changed since
+ *	manifest.c	the items to copy, known before the first byte moves
+ *	transfer.c	what uploads and downloads share
  *	upload.c	copies of the host's files in the home
  */
 #ifndef REPL_FILES_FILES_H
@@ -35,19 +34,19 @@ struct transfer;
 /* ---- download.c ---- */
 
 /* Copy the files and directories of the home that match into the directory `to`
- * of the host; NULL is the working directory. A link is read through if it
- * stays in the home. 0, or -1 with e, and then nothing was copied or e says
+ * of the host; NULL is the working directory. In place of a link that stays in
+ * the home, we copy its file. 0, or -1 with e: nothing was copied, or e says
  * what failed. */
 int download_run(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e);
 
-/* PATTERN[:DIR] of -d, with a copy of `with`. A file that exists already, or
- * cannot be copied, is left out, so that the others are not lost. 0, or -1 when
- * any was refused; with->refuse was called for it. */
+/* Download PATTERN[:DIR] of -d, with a copy of `with`. Leave out a file that
+ * exists already or cannot be copied, so that the others are not lost. 0, or -1
+ * when any was left out; with->refuse was called for it. */
 int download_pair(
 	const struct transfer *with, const char *from, const char *to);
 
-/* Try whether files can be made in `to` (NULL: the working directory). 0, or -1
+/* Check that files can be made in `to` (NULL: the working directory). 0, or -1
  * with e (ERR_USAGE). */
 int download_check(const struct hostfs *host, const char *to, struct err *e);
 
@@ -94,27 +93,27 @@ int hostfs_open_file(const struct hostfs *h, const char *path, struct stat *st,
 int hostfs_open_dir(const struct hostfs *h, enum hostfs_use use,
 	const char *path, struct err *e);
 
-/* Open beneath a directory that was opened so: descriptor, or -1 with errno. No
- * link leads out of that directory; without `links` none is followed at all,
- * nor is one in a locked session. */
+/* Open `path` beneath a directory of hostfs_open_dir(): descriptor, or -1 with
+ * errno. We follow no link out of that directory; without `links`, and in a
+ * locked session, we follow no link at all. */
 int hostfs_open_beneath(const struct hostfs *h, int dir, const char *path,
 	int flags, bool links);
 
 /* Words for a file that is not regular: "is a FIFO, not a regular file". */
 const char *hostfs_kind(mode_t mode);
 
-/* The name of such a directory for a message: in a locked session the full
- * path. Caller frees; NULL: no memory. */
+/* The name of a directory for a message: in a locked session the full path.
+ * Caller frees; NULL: no memory. */
 char *hostfs_place(
 	const struct hostfs *h, enum hostfs_use use, const char *path);
 
-/* True if such a directory can be opened. */
+/* True if hostfs_open_dir() can open the directory. */
 bool hostfs_is_dir(
 	const struct hostfs *h, enum hostfs_use use, const char *path);
 
-/* Names that match a pattern (fnmatch(3), '*' never a leading dot, "**" any
- * number of directories), sorted, at most `max`. 0, also when there is none;
- * -1 with e. Free with strlist_fini(). */
+/* Find names that match a pattern (fnmatch(3), '*' never a leading dot, "**"
+ * any number of directories), sorted, at most `max`. 0, also when there is
+ * none; -1 with e. Free with strlist_fini(). */
 int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
 	struct strlist *out, struct err *e);
 
@@ -132,14 +131,14 @@ int hostfs_commit(
 /* True if `dir` has an entry of that name, link or not. */
 bool hostfs_has(int dir, const char *name);
 
-/* A name from the jail as a name on the host: controls, invisible characters
+/* Make a name from the jail a name on the host: controls, invisible characters
  * and invalid UTF-8 become '_'. 0; -1 when it cannot be a name ("..", empty,
  * too long, a slash in it). */
 int hostfs_safe_name(const char *name, char out[static NAME_MAX + 1]);
 
 /* ---- ledger.c ---- */
 
-/* Copies of a file of the home that the person has. */
+/* Which copy of a file of the home the person has. */
 enum ledger_status {
 	LEDGER_NEW,	   /* made in the jail, never downloaded */
 	LEDGER_CHANGED,	   /* since it was uploaded or downloaded */
@@ -174,7 +173,8 @@ enum ledger_status ledger_status(
 size_t ledger_unsaved(const struct ledger *l, const struct jail_files *files,
 	size_t *which, size_t max);
 
-/* Programs keep such files for themselves: a component begins with a dot. */
+/* True if a component of the path begins with a dot: programs keep such files
+ * for themselves. */
 bool ledger_is_hidden(const char *path);
 
 void ledger_free(struct ledger *l);
@@ -182,15 +182,15 @@ void ledger_free(struct ledger *l);
 /* ---- manifest.c ---- */
 
 struct manifest_item {
-	char *from; /* owned: its name at the origin, as a person may say it */
+	char *from; /* owned: its path at the origin, as a person may say it */
 	char *to;   /* owned: its path beneath the target */
-	size_t rel; /* from here on `from` lies beneath the directory `base` */
-	int base;   /* which one, as the caller counts them; -1: none */
+	size_t rel; /* offset of the part of `from` beneath `base` */
+	int base;   /* a directory, by a number of the caller; -1: none */
 	char type;  /* 'f' file, 'd' directory */
-	bool implied; /* a directory only because something is in it */
-	bool walk;    /* a directory whose entries are to come, too */
-	bool there;   /* a file that would be replaced; a directory to stay */
-	bool left;    /* it was left out */
+	bool implied; /* a directory only because an item lies in it */
+	bool walk;    /* a directory whose entries we add, too */
+	bool there;   /* the target has it: a file to replace, or directory */
+	bool left;    /* left out */
 	bool done;
 	int mode;
 	int64_t bytes, mtime_ns;
@@ -200,32 +200,32 @@ struct manifest_item {
 struct manifest {
 	struct manifest_item *v;
 	size_t n;
-	size_t files; /* that were added */
+	size_t files; /* items that are files */
 };
 
 /* Add an item; the strings are copied. 0, or -1 with e: no memory. */
 int manifest_add(
 	struct manifest *m, const struct manifest_item *item, struct err *e);
 
-/* The same, for an entry `name` of `above`; "" is `above` itself. */
+/* Add an item for the entry `name` of `above`; "" is `above` itself. */
 int manifest_add_beneath(struct manifest *m, const struct manifest_item *above,
 	const char *name, const struct manifest_item *item, struct err *e);
 
-/* Take the item that was added last out again. */
+/* Remove the last item. */
 void manifest_drop_last(struct manifest *m);
 
-/* Add the directories on the way to each item, put all in order (a directory
- * before what is in it), and leave out what was said twice. Two things that
- * would get one name are objected to; where that returns 0, the second is left
- * out. 0, or -1 with e. */
+/* Add the parent directories of each item, sort the items (a directory before
+ * its entries), and leave out an item that comes again. Call `object` for two
+ * items that would get one name; if it returns 0, leave out the second. 0, or
+ * -1 with e. */
 int manifest_settle(struct manifest *m,
 	int (*object)(void *arg, const struct err *e), void *arg,
 	struct err *e);
 
-/* True if nothing that is copied lies beneath the i-th item. */
+/* True if no item that we copy lies beneath the i-th item. */
 bool manifest_is_empty(const struct manifest *m, size_t i);
 
-/* The directory that all files lie in that are done: how much of their `to`. */
+/* The length of the directory in `to` that holds all files that are done. */
 size_t manifest_shared(const struct manifest *m);
 
 void manifest_free(struct manifest *m);
@@ -233,9 +233,10 @@ void manifest_free(struct manifest *m);
 /* ---- transfer.c ---- */
 
 /*
- * All of a transfer is known before its first byte moves: sources, collisions,
- * target, sizes. An error in any of them ends it. Then each file arrives whole
- * or not at all, and none is overwritten unless the person said so.
+ * We know all of a transfer before its first byte moves: sources, collisions,
+ * target, sizes. An error in any of them ends the transfer. Then each file
+ * arrives whole or not at all, and we overwrite a file only if the person said
+ * so.
  */
 
 /* One transfer; everything is borrowed. `say` prints lines, which are safe;
@@ -245,28 +246,28 @@ struct transfer {
 	const struct hostfs *host;
 	const struct limits *limits;
 	struct ledger *ledger;
-	struct terminal *term;	 /* for the bar; NULL: none */
-	struct signals *signals; /* Ctrl-C */
+	struct terminal *term;	 /* for the progress bar; NULL: none */
+	struct signals *signals; /* for Ctrl-C; NULL: do not look */
 	void (*say)(void *arg, const char *lines);
 	void (*refuse)(void *arg, const struct err *e);
-	bool (*ask)(void *arg, const char *question); /* NULL: nobody can be */
-	const char *force; /* what allows to overwrite, for who is not asked */
-	bool overwrite;	   /* it is allowed */
-	bool partial;	   /* leave out what is wrong, and copy the rest */
-	bool one_file;	   /* and no directory */
-	bool trusted;	   /* the administrator's: no limits, links are read */
-	bool skip_saved;   /* leave out what was downloaded and is unchanged */
+	bool (*ask)(void *arg, const char *question); /* NULL: ask nobody */
+	const char *force; /* option that overwrites, for a hint without ask */
+	bool overwrite;	   /* overwrite without a question */
+	bool partial;	   /* leave out a wrong item, and copy the rest */
+	bool one_file;	   /* refuse a directory */
+	bool trusted;	   /* the administrator's: no limits, follow links */
+	bool skip_saved;   /* leave out a file downloaded and unchanged */
 	void *arg;
 	/* results */
 	int done, failed;
 	bool cancelled;
 	/* transfer.c's own */
-	int left;	/* were left out */
-	char *buf;	/* of a copy */
-	int64_t bytes;	/* of all, as far as that is known; 0: unknown */
-	int64_t copied; /* of these */
+	int left;	/* files that were left out */
+	char *buf;	/* for copying */
+	int64_t bytes;	/* of all files, as far as we know; 0: unknown */
+	int64_t copied; /* bytes so far */
 	int64_t start_ms, drawn_ms;
-	size_t files; /* of all */
+	size_t files; /* number of all files */
 };
 
 /* ---- names and patterns; pure ---- */
@@ -279,10 +280,10 @@ const char *transfer_home_name(const char *s);
 bool transfer_matches(const char *pattern, const char *path);
 
 /* How many bytes of a path that matches `pattern` are leading directories
- * without wildcards. Its name at the target leaves them out. */
+ * without wildcards. The path at the target does not have them. */
 size_t transfer_prefix(const char *pattern);
 
-/* True if the pattern says itself how deep it goes, with "**". Otherwise a
+/* True if the pattern has a "**", which says how deep it goes. Without "**" a
  * directory that matches stands for all beneath it. */
 bool transfer_is_deep(const char *pattern);
 
@@ -295,12 +296,12 @@ bool transfer_has_dir(const struct jail_files *files, const char *name);
 
 /* ---- before the first byte ---- */
 
-/* Something is wrong with the transfer: 0, and it was reported, where the rest
- * is copied all the same; else -1. */
+/* Object to an item, with `e`. With `partial` report `e`: 0, and the rest is
+ * copied all the same. Else -1. */
 int transfer_object(void *transfer, const struct err *e);
 
-/* A file in a tree, or one that matched, cannot be copied: report its name, and
- * copy the rest. */
+/* Report that a file in a tree, or one that matched, cannot be copied. The rest
+ * is copied all the same. */
 void transfer_leave_out(struct transfer *t, const struct err *e);
 
 /* Check that there are no more files, so far, than may be copied at once. 0, or
@@ -308,43 +309,45 @@ void transfer_leave_out(struct transfer *t, const struct err *e);
 int transfer_check_count(
 	const struct transfer *t, const struct manifest *m, struct err *e);
 
-/* The same, and all sizes. Where the rest is copied all the same, items are
- * left out. */
+/* Check the number of files, and their sizes. With `partial` leave out files
+ * that are too large or too many. 0, or -1 with e. */
 int transfer_check(struct transfer *t, struct manifest *m, struct err *e);
 
-/* Have `look` say of each item what is there already, at `where`/to, and get
- * the consent to replace that. `look` returns 0, or -1 with e when the item
- * cannot go there. 0, or -1 with e. */
+/* Have `look` find what the target has for each item already, at `where`/to,
+ * and get the person's consent to replace files. `look` returns 0, or -1 with e
+ * when the item cannot go there. 0, or -1 with e. */
 int transfer_check_target(struct transfer *t, struct manifest *m,
 	const char *where,
 	int (*look)(void *arg, struct manifest_item *item, struct err *e),
 	void *arg, struct err *e);
 
-/* For `look`: something is there, a directory or not. A directory stays, and a
- * file is replaced: 0; or -1 with e: the item is not of the same kind. */
+/* For `look`: note that the target has the item's name, as a directory or not.
+ * 0: the directory stays, or the file is replaced; -1 with e: the item is of
+ * the other kind. */
 int transfer_meet(struct manifest_item *item, bool is_dir, const char *where,
 	struct err *e);
 
 /* ---- the copy ---- */
 
-/* True if the person has interrupted it. */
+/* True if the person has interrupted the transfer. */
 bool transfer_is_cancelled(struct transfer *t);
 
-/* Copy a file from `in` to `out` until its end, with a bar: *bytes. 0; -1 with
- * e: it failed, was interrupted (EINTR), or is larger than is allowed. */
+/* Copy a file of *bytes bytes from `in` to `out`, with a progress bar. 0; -1
+ * with e: it failed, was interrupted (EINTR), or is larger than is allowed. */
 int transfer_copy(struct transfer *t, const char *name, int in, int out,
 	int64_t *bytes, struct err *e);
 
-/* Say what was copied, to `where`, in the names of the target from the byte
- * `skip` on; and end the transfer. */
+/* Tell the person what was copied to `where`, and end the transfer. We show the
+ * names at the target from the byte `skip` on. */
 void transfer_end(struct transfer *t, const struct manifest *m,
 	const char *where, size_t skip);
 
-/* The transfer ended with `e`, if that has a message: 0, or -1 when anything
- * was refused, and then that was said. */
+/* Report `e` if `r` is -1. 0, or -1 when anything was refused; the person has
+ * been told of it. */
 int transfer_result(struct transfer *t, int r, const struct err *e);
 
-/* If `e` says that there is no room, say how much there is in the home. -1. */
+/* If `e` is ENOSPC, add a hint that says how much room the home has. Returns
+ * -1. */
 int transfer_explain_full(
 	struct jail *j, const struct limits *l, struct err *e);
 
@@ -353,14 +356,14 @@ int transfer_explain_full(
 /* Copy files and directories of the host, named or matched, into the home: to
  * `to`, which is a directory if it ends in '/', if the home has such a
  * directory, or if there is more to copy than one name. NULL is the home
- * itself. A link is read through if it is named, or if it stays in the
- * directory that is copied. 0, or -1 with e, and then nothing was copied or e
- * says how much. */
+ * itself. In place of a link we copy its file, if the person named the link or
+ * if it stays in the directory that is copied. 0, or -1 with e: nothing was
+ * copied, or e says how much. */
 int upload_run(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e);
 
-/* Uploads that nobody types, each with a copy of `with`: all in the directory
- * of the skeleton (NULL: none), and SRC[:DST] of -u. 0, or -1 when anything was
+/* Upload without a command, with a copy of `with`: all in the directory of the
+ * skeleton (NULL: none), or SRC[:DST] of -u. 0, or -1 when anything was
  * refused; with->refuse was called for it. */
 int upload_skeleton(const struct transfer *with, const char *dir);
 int upload_pair(const struct transfer *with, const char *from, const char *to);

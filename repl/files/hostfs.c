@@ -4,7 +4,7 @@
  *
  * Runs in:   front end
  * Holds:     the roots of a locked session, opened at the start
- * Trusts:    the person of an ordinary session. In a locked session nobody:
+ * Trusts:    the person of an ordinary session. In a locked session no path:
  *            openat2(2) resolves each path beneath a root, without links, so
  *            no rename can win a race
  * Leaves:    nothing; jail/base/io.h makes the files
@@ -27,13 +27,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A pattern is followed at most this deep, and past this many entries. */
+/* How deep we follow a pattern, and how many entries we look at for it. */
 #define DEPTH_MAX 32
 #define LOOKS_MAX 200000
 
 /* ---- roots ---- */
 
-static int roots_open(struct hostfs *h, enum hostfs_use use,
+static int open_roots(struct hostfs *h, enum hostfs_use use,
 	const struct strlist *dirs, struct err *e)
 {
 	struct hostfs_root *v = calloc(dirs->n + 1, sizeof(*v));
@@ -59,9 +59,9 @@ int hostfs_open(struct hostfs *h, const struct config *cfg, const char *home,
 	*h = (struct hostfs){.locked = cfg->locked, .home = home};
 	if (!h->locked)
 		return 0;
-	if (roots_open(h, HOSTFS_READ, &cfg->upload_from, e) < 0)
+	if (open_roots(h, HOSTFS_READ, &cfg->upload_from, e) < 0)
 		return -1;
-	return roots_open(h, HOSTFS_WRITE, &cfg->download_to, e);
+	return open_roots(h, HOSTFS_WRITE, &cfg->download_to, e);
 }
 
 void hostfs_close(struct hostfs *h)
@@ -90,8 +90,8 @@ char *hostfs_expand(const struct hostfs *h, const char *path)
 	return s;
 }
 
-/* The root that `path` lies beneath, and the rest of the path; or NULL. */
-static const struct hostfs_root *root_find(const struct hostfs *h,
+/* Find the root that `path` lies beneath, and the rest of the path; or NULL. */
+static const struct hostfs_root *find_root(const struct hostfs *h,
 	enum hostfs_use use, const char *path, const char **rest)
 {
 	for (size_t i = 0; i < h->n_roots[use]; i++) {
@@ -102,11 +102,11 @@ static const struct hostfs_root *root_find(const struct hostfs *h,
 	return NULL;
 }
 
-/* `path` in full, in a locked session. A relative path starts at the working
- * directory if that lies in a root, else at the first root. ".." is resolved by
- * the text alone, which is right because no link is followed below a root. -1
- * when there is no root, or the path is too long. */
-static int make_full(const struct hostfs *h, enum hostfs_use use,
+/* Make `path` absolute, in a locked session. A relative path starts at the
+ * working directory if that lies in a root, else at the first root. We resolve
+ * ".." in the text alone, which is right because we follow no link below a
+ * root. 0, or -1: there is no root, or the path is too long. */
+static int make_absolute(const struct hostfs *h, enum hostfs_use use,
 	const char *path, char full[static FULL_MAX])
 {
 	char cwd[PATH_MAX];
@@ -116,7 +116,7 @@ static int make_full(const struct hostfs *h, enum hostfs_use use,
 		return -1;
 	if (path[0] != '/') {
 		base = getcwd(cwd, sizeof(cwd));
-		if (!base || !root_find(h, use, base, &rest))
+		if (!base || !find_root(h, use, base, &rest))
 			base = h->roots[use][0].path;
 	}
 	snprintf(full, FULL_MAX, "%s/%s", base, path);
@@ -128,7 +128,7 @@ char *hostfs_place(
 {
 	char full[FULL_MAX];
 
-	if (!h->locked || make_full(h, use, path, full) < 0)
+	if (!h->locked || make_absolute(h, use, path, full) < 0)
 		return strdup(path);
 	return strdup(full);
 }
@@ -158,8 +158,8 @@ static int open_locked(const struct hostfs *h, enum hostfs_use use,
 	const char *rest;
 	int fd;
 
-	if (make_full(h, use, path, full) == 0)
-		root = root_find(h, use, full, &rest);
+	if (make_absolute(h, use, path, full) == 0)
+		root = find_root(h, use, full, &rest);
 	if (!root)
 		return refuse_path(h, use, path, e);
 	fd = sys_openat2(root->fd, *rest ? rest : ".", flags, 0,
@@ -244,7 +244,7 @@ bool hostfs_is_dir(
 
 /* ---- making ---- */
 
-/* The permissions are set at creation: the front end's seccomp filter refuses
+/* We set the permissions at creation: the front end's seccomp filter refuses
  * chmod(2). */
 int hostfs_create(struct io_newfile *f, int dir, mode_t mode,
 	const char *replaces, struct err *e)
@@ -311,7 +311,7 @@ struct glob {
 	const struct hostfs *h;
 	struct strlist *out;
 	size_t max, looks;
-	bool full; /* no more is looked for */
+	bool full; /* look for no more names */
 	char path[PATH_MAX];
 };
 
@@ -327,7 +327,7 @@ static bool has_wildcard(const char *s, size_t n)
 }
 
 /* Append `n` bytes of pattern to the path, without its backslashes. */
-static int path_add(struct glob *g, size_t *at, const char *s, size_t n)
+static int add_to_path(struct glob *g, size_t *at, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (s[i] == '\\' && i + 1 < n)
@@ -357,7 +357,8 @@ static void add_found(struct glob *g)
 static void walk_pattern(
 	struct glob *g, size_t at, const char *pattern, int depth);
 
-/* Go on with every entry of the directory so far that matches `part`. */
+/* Match `rest` in every entry of the directory g->path[0..at) that matches
+ * `part`. */
 static void walk_dir(struct glob *g, size_t at, const char *part,
 	const char *rest, bool deep, int depth)
 {
@@ -388,7 +389,8 @@ static void walk_dir(struct glob *g, size_t at, const char *part,
 	closedir(d);
 }
 
-/* g->path[0..at) is what has matched so far, with its slash. */
+/* Match a pattern beneath g->path[0..at), the path that has matched so far,
+ * with its slash. */
 static void walk_pattern(
 	struct glob *g, size_t at, const char *pattern, int depth)
 {
@@ -404,8 +406,9 @@ static void walk_pattern(
 		walk_pattern(g, at, *rest ? rest : "*", depth + 1);
 		walk_dir(g, at, "*", pattern, true, depth);
 	} else if (!has_wildcard(pattern, n)) {
-		if (path_add(g, &at, pattern, n) == 0 &&
-			(rest == pattern + n || path_add(g, &at, "/", 1) == 0))
+		if (add_to_path(g, &at, pattern, n) == 0 &&
+			(rest == pattern + n ||
+				add_to_path(g, &at, "/", 1) == 0))
 			walk_pattern(g, at, rest, depth + 1);
 	} else if (n < sizeof(part)) {
 		memcpy(part, pattern, n);

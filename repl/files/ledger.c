@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ledger.c - what was transferred, and what has changed since
+ * ledger.c - which files were transferred, and have changed since
  *
  * Runs in:   front end, between cells
  * Trusts:    sizes and times of the home: a cell that restores a file's size
@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The place of a path, or where it would stand. */
-static size_t place_of(const struct ledger *l, const char *path)
+/* The index of a path, or the index that it would have. */
+static size_t find_index(const struct ledger *l, const char *path)
 {
 	size_t from = 0, to = l->n;
 
-	/* Transfers come in the same order. */
+	/* A transfer notes its files in the same order. */
 	if (to && strcmp(l->v[to - 1].path, path) < 0)
 		return to;
 	while (from < to) {
@@ -36,14 +36,14 @@ static size_t place_of(const struct ledger *l, const char *path)
 
 static struct ledger_entry *find_entry(const struct ledger *l, const char *path)
 {
-	size_t i = place_of(l, path);
+	size_t i = find_index(l, path);
 
 	return i < l->n && !strcmp(l->v[i].path, path) ? &l->v[i] : NULL;
 }
 
 static struct ledger_entry *insert_entry(struct ledger *l, const char *path)
 {
-	size_t i = place_of(l, path);
+	size_t i = find_index(l, path);
 	char *copy = strdup(path);
 
 	if (!copy || array_grow(&l->v, l->n, sizeof(*l->v)) < 0) {
@@ -98,7 +98,7 @@ size_t ledger_unsaved(const struct ledger *l, const struct jail_files *files,
 		enum ledger_status status;
 		time_t when;
 
-		/* The person made none of these. */
+		/* The person has made none of these files. */
 		if (f->type != 'f' || ledger_is_hidden(f->path) ||
 			strstr(f->path, "__pycache__/"))
 			continue;

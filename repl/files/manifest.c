@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * manifest.c - what is to be copied, known before the first byte moves
+ * manifest.c - the items to copy, known before the first byte moves
  *
  * Runs in:   front end, between cells
- * Trusts:    nothing: names are bytes, and two that are made one are refused
+ * Trusts:    nothing: names are bytes, and two items may not get one name
  */
 #include "repl/files/files.h"
 
@@ -34,7 +34,7 @@ int manifest_add(
 	return 0;
 }
 
-/* Caller frees. */
+/* Join a directory and a name. Caller frees. */
 static char *join_path(const char *above, const char *name)
 {
 	size_t n = strlen(above);
@@ -75,16 +75,16 @@ void manifest_drop_last(struct manifest *m)
 	free(last->to);
 }
 
-/* ---- in order ---- */
+/* ---- sorting ---- */
 
-/* A slash comes before all other characters: what is in a directory follows
- * the directory at once. */
+/* A slash comes before all other characters: the entries of a directory follow
+ * it at once. */
 static int rank_character(char c)
 {
 	return !c ? 0 : c == '/' ? 1 : (unsigned char)c + 1;
 }
 
-static int in_order(const void *a, const void *b)
+static int compare_items(const void *a, const void *b)
 {
 	const struct manifest_item *x = a, *y = b;
 	const char *p = x->to, *q = y->to;
@@ -98,7 +98,8 @@ static int in_order(const void *a, const void *b)
 	return strcmp(x->from, y->from);
 }
 
-/* Those that the item before it has on its way, too, are there already. */
+/* Add the parent directories of an item. Those that the item before it has,
+ * too, are there already. */
 static int add_parents(struct manifest *m, size_t i, struct err *e)
 {
 	const char *to = m->v[i].to, *before = i ? m->v[i - 1].to : "";
@@ -129,7 +130,7 @@ static bool is_same(
 	return a->type == b->type && !strcmp(a->from, b->from);
 }
 
-static int settle_one(struct manifest_item **kept, struct manifest_item *item,
+static int settle_item(struct manifest_item **kept, struct manifest_item *item,
 	int (*object)(void *, const struct err *), void *arg, struct err *e)
 {
 	struct manifest_item *before = *kept;
@@ -159,9 +160,9 @@ int manifest_settle(struct manifest *m,
 		if (add_parents(m, i, e) < 0)
 			return -1;
 	if (m->n)
-		qsort(m->v, m->n, sizeof(*m->v), in_order);
+		qsort(m->v, m->n, sizeof(*m->v), compare_items);
 	for (size_t i = 0; i < m->n; i++)
-		if (settle_one(&kept, &m->v[i], object, arg, e) < 0)
+		if (settle_item(&kept, &m->v[i], object, arg, e) < 0)
 			return -1;
 	return 0;
 }

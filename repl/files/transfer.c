@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transfer.c - what a copy between host and home has, whichever way it goes
+ * transfer.c - what uploads and downloads share
  *
  * Runs in:   front end, between cells; before the first and after the last
  * Trusts:    nothing in the names, contents and sizes of the home
@@ -23,9 +23,9 @@
 #include <string.h>
 
 #define COPY_BYTES (128u << 10)
-/* More lines of a kind are summed up. */
+/* Most lines of a kind; we sum up any more. */
 #define LINES_MAX 20
-/* Names in a question. */
+/* Most names in a question. */
 #define NAMES_MAX 3
 
 /* ---- names and patterns ---- */
@@ -137,12 +137,12 @@ bool transfer_has_dir(const struct jail_files *files, const char *name)
 	return !n || (f && f->type == 'd');
 }
 
-/* ---- a bar for what takes longer than half a second ---- */
+/* ---- a progress bar, after half a second ---- */
 
 #define PATIENCE_MS 500
 #define REDRAW_MS 100
 
-static void bar_draw(const struct transfer *t, const char *name, int64_t ms)
+static void draw_bar(const struct transfer *t, const char *name, int64_t ms)
 {
 	char have[TEXT_HUMAN], all[TEXT_HUMAN], rate[TEXT_HUMAN], text[300];
 	char bar[] = "--------------------", what[64];
@@ -168,7 +168,7 @@ static void bar_draw(const struct transfer *t, const char *name, int64_t ms)
 	terminal_puts(t->term, text);
 }
 
-static void bar_update(struct transfer *t, const char *name)
+static void update_bar(struct transfer *t, const char *name)
 {
 	int64_t now = now_ms();
 
@@ -178,25 +178,25 @@ static void bar_update(struct transfer *t, const char *name)
 		now - t->start_ms < PATIENCE_MS ||
 		now - t->drawn_ms < REDRAW_MS)
 		return;
-	bar_draw(t, name, now - t->start_ms);
+	draw_bar(t, name, now - t->start_ms);
 	t->drawn_ms = now;
 }
 
-static void bar_end(struct transfer *t)
+static void erase_bar(struct transfer *t)
 {
 	if (t->drawn_ms)
 		terminal_puts(t->term, "\r\x1b[K");
 	t->drawn_ms = 0;
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 static void report_failure(struct transfer *t, const struct err *e)
 {
 	t->failed++;
-	bar_end(t);
+	erase_bar(t);
 	if (e->code == EINTR)
-		t->cancelled = true; /* said once, for all of it */
+		t->cancelled = true; /* the caller says so, once */
 	else
 		t->refuse(t->arg, e);
 }
@@ -316,8 +316,9 @@ static bool is_replaced(const struct manifest_item *item)
 	return item->type == 'f' && item->there && !item->left;
 }
 
-/* "where/a", or "3 files", and "where/a, where/b, where/c". */
-static size_t name_replaced(
+/* Append the names of files that would be replaced: "where/a, where/b,
+ * where/c". Returns how many files there are. */
+static size_t list_replaced(
 	const struct manifest *m, const char *where, struct strbuf *names)
 {
 	char safe[300], name[600];
@@ -354,7 +355,7 @@ static int refuse_replacing(
 	return -1;
 }
 
-/* Without a person to ask, existing files stay. */
+/* Leave out the files that would replace others: there is nobody to ask. */
 static int leave_replaced(struct transfer *t, struct manifest *m,
 	const char *where, struct err *e)
 {
@@ -375,7 +376,7 @@ static int get_consent(struct transfer *t, struct manifest *m,
 	const char *where, struct err *e)
 {
 	struct strbuf names = {0}, question = {0};
-	size_t n = t->overwrite ? 0 : name_replaced(m, where, &names);
+	size_t n = t->overwrite ? 0 : list_replaced(m, where, &names);
 	int r = 0;
 
 	if (n && !t->ask && t->partial) {
@@ -470,7 +471,7 @@ int transfer_copy(struct transfer *t, const char *name, int in, int out,
 			return refuse_growth(t, e);
 		if (io_write_full(out, t->buf, (size_t)n) < 0)
 			return err_errno(e, "write");
-		bar_update(t, name);
+		update_bar(t, name);
 		if (transfer_is_cancelled(t)) {
 			err_set(e, "interrupted");
 			e->code = EINTR;
@@ -502,7 +503,7 @@ int transfer_explain_full(struct jail *j, const struct limits *l, struct err *e)
 	return -1;
 }
 
-/* ---- telling ---- */
+/* ---- telling the person ---- */
 
 /* True if an item has a line of its own: a file, or an empty directory. */
 static bool is_told(const struct manifest *m, size_t i)
@@ -535,8 +536,8 @@ static void tell_each(const struct manifest *m, const char *where, size_t skip,
 	}
 }
 
-static void tell_all(const struct manifest *m, const char *where, size_t files,
-	size_t dirs, struct text_table *t)
+static void tell_total(const struct manifest *m, const char *where,
+	size_t files, size_t dirs, struct text_table *t)
 {
 	char count[64], more[64], what[160], full[600], place[600],
 		size[TEXT_HUMAN];
@@ -582,7 +583,7 @@ static void tell_copied(struct transfer *t, const struct manifest *m,
 	if (!lines)
 		return;
 	if (lines > LINES_MAX)
-		tell_all(m, where, files, dirs, &table);
+		tell_total(m, where, files, dirs, &table);
 	else
 		tell_each(m, where, skip, &table);
 	text_table_write(&table, &b);
@@ -594,7 +595,7 @@ static void tell_copied(struct transfer *t, const struct manifest *m,
 void transfer_end(struct transfer *t, const struct manifest *m,
 	const char *where, size_t skip)
 {
-	bar_end(t);
+	erase_bar(t);
 	report_left(t);
 	if (!t->trusted)
 		tell_copied(t, m, where, skip);

@@ -4,9 +4,9 @@
  *
  * Runs in:   front end, between cells, and before the first
  * Holds:     the directories that are copied; a few files of each side
- * Trusts:    the host for nothing a name promises: a file is opened without
- *            waiting, then looked at, and again when it is copied. The
- *            administrator, who named the skeleton
+ * Trusts:    no name on the host: we open a file without waiting, then look at
+ *            it, and do both again when we copy it. The administrator, who
+ *            named the skeleton
  * Leaves:    files of the home that are whole, or not there
  */
 #include "repl/files/files.h"
@@ -27,17 +27,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* More directories than that are no tree that anybody means. */
+/* Most directories that an upload may have. */
 #define DIRS_MAX 20000
 
 struct upload {
 	struct transfer *t;
 	struct manifest m;
 	struct jail_files files; /* of the home */
-	int *bases;		 /* the directories that are copied, open */
+	int *bases;		 /* descriptors of the directories to copy */
 	size_t nbases;
-	char *to;  /* in the home, without slashes at its end; "": itself */
-	bool into; /* `to` is a directory, and gets what is copied */
+	char *to;  /* the target in the home, no slash at its end; "": home */
+	bool into; /* `to` is a directory, and gets the copies */
 };
 
 /* ---- the target ---- */
@@ -79,8 +79,8 @@ static int find_target(struct upload *u, const struct lexer_word *from, int n,
 	return 0;
 }
 
-/* Its name in the home; caller frees, NULL: no memory. */
-static char *target_of(const struct upload *u, const char *name)
+/* The path in the home for `name`; caller frees, NULL: no memory. */
+static char *make_target_path(const struct upload *u, const char *name)
 {
 	char *s;
 
@@ -92,7 +92,7 @@ static char *target_of(const struct upload *u, const char *name)
 
 /* ---- the sources ---- */
 
-static int base_add(struct upload *u, int fd, struct err *e)
+static int add_base(struct upload *u, int fd, struct err *e)
 {
 	if (array_grow(&u->bases, u->nbases, sizeof(*u->bases)) < 0) {
 		close(fd);
@@ -110,7 +110,7 @@ static const char *path_in_base(const struct manifest_item *item)
 	return *rel ? rel : ".";
 }
 
-/* Open what an item stands for: descriptor, or -1 with errno. */
+/* Open the file or directory of an item: descriptor, or -1 with errno. */
 static int open_item(
 	const struct upload *u, const struct manifest_item *item, int flags)
 {
@@ -130,9 +130,9 @@ static void describe_item(struct manifest_item *item, const struct stat *st)
 	item->type = S_ISDIR(st->st_mode) ? 'd' : 'f';
 }
 
-/* See that the file can be read, and whether a link leads to one. Why not:
- * words, or NULL. */
-static const char *look_at_file(
+/* Check that we can read the file, or the file that a link leads to. Returns
+ * NULL, or why we cannot. */
+static const char *check_file(
 	struct upload *u, struct manifest_item *item, bool link)
 {
 	auto_close int fd = open_item(u, item, 0);
@@ -150,7 +150,8 @@ static const char *look_at_file(
 	return NULL;
 }
 
-/* An entry of an open directory. `walk`: a directory comes with all in it. */
+/* Add an entry of an open directory. `walk`: a directory comes with all in it.
+ */
 static int add_entry(struct upload *u, int dir,
 	const struct manifest_item *above, const char *name, bool walk,
 	struct err *e)
@@ -169,7 +170,7 @@ static int add_entry(struct upload *u, int dir,
 		return -1;
 	added = &u->m.v[u->m.n - 1];
 	if (!why && added->type == 'f')
-		why = look_at_file(u, added, S_ISLNK(st.st_mode));
+		why = check_file(u, added, S_ISLNK(st.st_mode));
 	if (why) {
 		struct err left = {0};
 
@@ -185,7 +186,7 @@ static int add_entry(struct upload *u, int dir,
 
 static int read_dir(struct upload *u, size_t i, struct err *e)
 {
-	const struct manifest_item above = u->m.v[i]; /* the array moves */
+	const struct manifest_item above = u->m.v[i]; /* add_entry() moves v */
 	int fd = open_item(u, &above, O_DIRECTORY), r = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
@@ -205,7 +206,8 @@ static int read_dir(struct upload *u, size_t i, struct err *e)
 	return r;
 }
 
-/* The manifest is the queue: no recursion, and one directory at a time. */
+/* Read all directories to walk. The manifest is the queue: no recursion, and
+ * one open directory at a time. */
 static int read_dirs(struct upload *u, struct err *e)
 {
 	for (size_t i = 0; i < u->m.n; i++)
@@ -215,14 +217,14 @@ static int read_dirs(struct upload *u, struct err *e)
 	return 0;
 }
 
-/* A directory and all in it, under `to`. */
+/* Add a directory and all in it, under `to`. */
 static int add_tree(
 	struct upload *u, const char *path, const char *to, struct err *e)
 {
 	int fd = u->t->trusted
 			 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 			 : hostfs_open_dir(u->t->host, HOSTFS_READ, path, e);
-	int base = fd < 0 ? -1 : base_add(u, fd, e);
+	int base = fd < 0 ? -1 : add_base(u, fd, e);
 	struct manifest_item item = {.from = (char *)path,
 		.to = (char *)to,
 		.rel = strlen(path),
@@ -240,7 +242,8 @@ static int add_tree(
 	return manifest_add(&u->m, &item, e);
 }
 
-/* A file that was named: through links, as far as the session may. */
+/* Add a file that the person named. hostfs_open_file() has followed links, if
+ * the session may. */
 static int add_file(struct upload *u, const char *path, const char *to,
 	const struct stat *st, struct err *e)
 {
@@ -251,7 +254,8 @@ static int add_file(struct upload *u, const char *path, const char *to,
 	return manifest_add(&u->m, &item, e);
 }
 
-/* `last` of several words may have been meant as the target. */
+/* Add a hint: the person may have meant the `last` of several words as the
+ * target. */
 static void hint_at_target(const char *name, bool last, struct err *e)
 {
 	if (last && e->code == ENOENT && !strchr("/~.", name[0]))
@@ -274,7 +278,7 @@ static int add_named(
 	if (!path)
 		return no_memory(e);
 	name = path_last(path);
-	to = target_of(u, path_is_name(name) ? name : "");
+	to = make_target_path(u, path_is_name(name) ? name : "");
 	if (!to)
 		return no_memory(e);
 	fd = hostfs_open_file(u->t->host, path, &st, e);
@@ -288,7 +292,8 @@ static int add_named(
 	return -1;
 }
 
-/* The directory that the pattern begins with is left out of the names. */
+/* Add the files that match a pattern. Their names in the home do not have the
+ * directory that the pattern begins with. */
 static int add_matches(
 	struct upload *u, const struct lexer_word *w, struct err *e)
 {
@@ -308,7 +313,7 @@ static int add_matches(
 				  prefix ? above.from : ".", e)
 			: no_memory(e);
 	above.rel = prefix;
-	above.base = fd < 0 ? -1 : base_add(u, fd, e);
+	above.base = fd < 0 ? -1 : add_base(u, fd, e);
 	for (size_t i = 0; above.base >= 0 && r == 0 && i < names.n; i++)
 		r = add_entry(u, fd, &above, names.items[i] + prefix,
 			!transfer_is_deep(pattern), e);
@@ -328,9 +333,10 @@ static int add_sources(
 	return read_dirs(u, e);
 }
 
-/* ---- what is in the way, and whether there is room ---- */
+/* ---- the target: existing files, and room ---- */
 
-static int look_there(void *upload, struct manifest_item *item, struct err *e)
+static int look_at_target(
+	void *upload, struct manifest_item *item, struct err *e)
 {
 	const struct upload *u = upload;
 	const struct jail_file *f = transfer_find(&u->files, item->to);
@@ -347,7 +353,7 @@ static int64_t round_to_pages(int64_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-/* A replaced file makes room as the new one arrives. */
+/* Check that the home has room. A replaced file makes room for the new one. */
 static int check_room(struct upload *u, struct err *e)
 {
 	const struct limits *l = u->t->limits;
@@ -386,7 +392,8 @@ static int check_room(struct upload *u, struct err *e)
 
 static int check_target(struct upload *u, struct err *e)
 {
-	if (transfer_check_target(u->t, &u->m, "/home", look_there, u, e) < 0)
+	if (transfer_check_target(u->t, &u->m, "/home", look_at_target, u, e) <
+		0)
 		return -1;
 	return u->t->partial ? 0 : check_room(u, e);
 }
@@ -402,7 +409,7 @@ struct upload_batch {
 	struct jail_end ends[JAIL_MANY_MAX];
 };
 
-/* The file may have changed since it was looked at: it is opened again. */
+/* Open the file again: it may have changed since we looked at it. */
 static int open_source(
 	struct upload *u, struct manifest_item *item, struct err *e)
 {
@@ -423,8 +430,8 @@ static int open_source(
 	return fd;
 }
 
-/* Fill the batch with what comes from *i on. */
-static void batch_fill(struct upload *u, struct upload_batch *b, size_t *i)
+/* Fill the batch with files from the item *i on. */
+static void fill_batch(struct upload *u, struct upload_batch *b, size_t *i)
 {
 	struct err e = {0};
 
@@ -445,8 +452,8 @@ static void batch_fill(struct upload *u, struct upload_batch *b, size_t *i)
 	}
 }
 
-/* Fill one file of the home: 1 whole, 0 left out; -1 with e: no more are
- * copied. */
+/* Fill one file of the home: 1: it is whole; 0: it was left out; -1 with e:
+ * copy no more files. */
 static int fill_file(
 	struct upload *u, struct upload_batch *b, int i, struct err *e)
 {
@@ -507,7 +514,7 @@ static void keep_filled(struct upload_batch *b, int at, int i, bool overwrite)
 		.mtime_ns = item->mtime_ns};
 }
 
-static int batch_copy(struct upload *u, struct upload_batch *b, struct err *e)
+static int copy_batch(struct upload *u, struct upload_batch *b, struct err *e)
 {
 	int created = jail_home_create_many(
 		u->t->jail, b->paths, b->n, 0600, b->out, b->tokens, e);
@@ -532,16 +539,17 @@ static int batch_copy(struct upload *u, struct upload_batch *b, struct err *e)
 	return r;
 }
 
-/* 0, or -1 with e; when the person interrupted it, without a message. */
+/* Copy all files. 0, or -1 with e; without a message if the person has
+ * interrupted us. */
 static int copy_files(struct upload *u, struct err *e)
 {
 	struct upload_batch b;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < u->m.n;) {
-		batch_fill(u, &b, &i);
+		fill_batch(u, &b, &i);
 		if (b.n)
-			r = batch_copy(u, &b, e);
+			r = copy_batch(u, &b, e);
 		for (int k = 0; k < b.n; k++)
 			close(b.in[k]);
 	}
@@ -577,7 +585,7 @@ static int make_dirs(struct upload *u, struct err *e)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole upload ---- */
 
 static int plan_upload(struct upload *u, const struct lexer_word *from, int n,
 	const char *to, struct err *e)
@@ -593,7 +601,7 @@ static int plan_upload(struct upload *u, const struct lexer_word *from, int n,
 	return check_target(u, e);
 }
 
-static int carry_out(struct upload *u, struct err *e)
+static int copy_items(struct upload *u, struct err *e)
 {
 	if (transfer_is_cancelled(u->t) || copy_files(u, e) < 0)
 		return -1;
@@ -622,16 +630,16 @@ int upload_run(struct transfer *t, const struct lexer_word *from, int n,
 	int r = plan_upload(&u, from, n, to, e);
 
 	if (r == 0)
-		r = carry_out(&u, e);
+		r = copy_items(&u, e);
 	upload_fini(&u);
 	return t->cancelled ? 0 : r;
 }
 
-/* ---- unasked ---- */
+/* ---- uploads without a command ---- */
 
 /* The administrator named the directory: the roots of a locked session do not
- * bind it, a link in it is read through, and the limits of a transfer do not
- * apply. The home's own do. */
+ * apply, we follow links in it, and the limits of a transfer do not apply. The
+ * home's own limits do. */
 int upload_skeleton(const struct transfer *with, const char *dir)
 {
 	struct transfer t = *with;
@@ -652,7 +660,7 @@ int upload_skeleton(const struct transfer *with, const char *dir)
 	if (r == 0)
 		r = manifest_settle(&u.m, transfer_object, &t, &e);
 	if (r == 0)
-		r = carry_out(&u, &e);
+		r = copy_items(&u, &e);
 	upload_fini(&u);
 	return transfer_result(&t, r, &e);
 }
