@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drive.c - what is known of a jail in use, and how it is asked
+ * drive.c - the state of a jail in use; its cells, programs and calls
  *
  * Runs in:   front end, confined
- * Trusts:    the warden for what became of a cell, a program or a call; no byte
- *            of the guest's that it passes on
+ * Trusts:    the warden about the end of a cell, a program or a call; no byte
+ *            of the guest that the warden passes on
  *
- * Nothing here waits but drive_wait_built(). The clocks of a cell are the
- * warden's.
+ * Only drive_wait_built() waits. The warden has the clocks of a cell.
  */
 #include "repl/drive/drive.h"
 
@@ -92,7 +91,7 @@ static void note_reply(struct drive *d, struct jail_event *ev)
 	case CALL_READY:
 	case CALL_REMOVE:
 		break;
-	case CALL_RESET: /* the next Python says when it is up */
+	case CALL_RESET: /* JAIL_UP of the next Python will follow */
 		d->up = false;
 		break;
 	case CALL_UNDO:
@@ -228,7 +227,7 @@ void drive_stop(struct drive *d)
 		jail_kill(d->jail, NULL);
 }
 
-/* Only what is on its way through the kernel can still come. */
+/* If true, only output on its way through the kernel can still come. */
 static bool is_every_writer_dead(const struct drive *d)
 {
 	return d->done.after != AFTER_KEPT;
@@ -254,7 +253,7 @@ int drive_end_cell(
 		.memory_source = config_set_in(d->cfg, "session.memory")};
 
 	d->running = false;
-	/* It was asked for, but nobody pressed a key. */
+	/* A program asked us to stop the cell; no person pressed a key. */
 	if (d->stops && d->done.limit == LIMIT_PERSON)
 		d->done.limit = LIMIT_NONE;
 	if (d->wall_ms)

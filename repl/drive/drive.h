@@ -3,13 +3,13 @@
  * drive.h - a jail in use, for every front end
  *
  *	drive.c		the events of the warden; cells, programs and calls
- *	verdict.c	what became of a cell, in one line
+ *	verdict.c	how a cell ended, in one line
  *	log.c		syslog and the transcript, where the administrator wants
  *			them
  *
- * The prompt, programs, --eval, --serve and --mcp differ in who asks, and where
- * output goes. This folder keeps what they know of a jail, and ends what runs
- * in it.
+ * The prompt, programs, --eval, --serve and --mcp differ in who sends requests,
+ * and where output goes. This folder keeps the state of a jail for all of them,
+ * and stops cells.
  */
 #ifndef REPL_DRIVE_DRIVE_H
 #define REPL_DRIVE_DRIVE_H
@@ -29,7 +29,7 @@ struct output;
 /* ---- verdict.c ---- */
 
 /*
- * Pure: what the warden measured in, words for the person out.
+ * Pure: words for the person about what the warden measured.
  */
 
 /* Enough for any verdict. */
@@ -38,8 +38,8 @@ struct output;
 /* The configuration that the words of a verdict name. Borrowed. */
 struct verdict_about {
 	const struct limits *limits;
-	const char *memory_source; /* where session.memory was set, or NULL
-				    * when nobody set it */
+	const char *memory_source; /* the source of session.memory; NULL: built
+				    * in */
 };
 
 /* Write the words that go between the brackets, such as "time limit: 10 s ·
@@ -48,20 +48,20 @@ struct verdict_about {
 const char *verdict_line(char buf[static VERDICT_MAX],
 	const struct jail_done *d, const struct verdict_about *about);
 
-/* The key that sets a limit; NULL: none does. */
+/* The key that sets a limit; NULL: no key does. */
 const char *verdict_limit_key(enum jail_limit limit);
 
-/* Why a program that was killed was: "memory limit: 512 MiB". Empty when no
- * limit struck. Returns `buf`. */
+/* Write the limit for which a program was killed: "memory limit: 512 MiB".
+ * Empty when no limit struck. Returns `buf`. */
 const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,
 	const struct limits *limits);
 
-/* The message of a session that the idle or lifetime limit ended. */
+/* Write the message for a session that the idle or lifetime limit ended. */
 const char *verdict_session_end(char buf[static VERDICT_MAX],
 	enum jail_limit limit, const struct limits *limits);
 
-/* Words for what :undo took back, and what it would take back next. `source` is
- * the first cell that is undone, or NULL. */
+/* Write what :undo has undone, and what it would undo next. `source` is the
+ * first cell that it has undone, or NULL. */
 const char *verdict_undo(char buf[static VERDICT_MAX],
 	const struct jail_undone *u, const char *source, size_t n);
 
@@ -78,41 +78,41 @@ const char *verdict_undo(char buf[static VERDICT_MAX],
 struct log {
 	bool to_syslog;
 	int transcript;
-	char mark[20];	   /* of our lines in it; nobody in the jail knows it */
+	char mark[20];	   /* begins our lines in it; the jail cannot know it */
 	const char *user;  /* borrowed */
-	uint64_t cell_max; /* bytes of a cell's output that are written down */
+	uint64_t cell_max; /* most bytes of a cell's output that we write */
 	uint64_t cell_seen; /* bytes that the cell wrote */
 	int error;	    /* why the transcript has a gap */
 	bool told;	    /* the gap was reported */
 };
 
 /* Begin, before the front end confines itself. Only a session has a
- * transcript. 0; -1 with e (ERR_CONFIG) where there must be a transcript and
- * none can be written. */
+ * transcript. 0; -1 with e (ERR_CONFIG) if there must be a transcript and we
+ * cannot write one. */
 int log_open(struct log *l, const struct config *cfg, const char *user,
 	bool session, struct err *e);
 
 /* End, with the exit status. */
 void log_close(struct log *l, int status);
 
-/* A limit struck. */
+/* Log that a limit struck. */
 void log_limit(const struct log *l, enum jail_limit limit);
 
-/* A terminal came or went, or somebody ended the session: from where. */
+/* Log `what` a client at `from` did: it came, went, or ended the session. */
 void log_attach(const struct log *l, const char *what, const char *from);
 
-/* For the transcript: a cell's number and source; its output, unfiltered, at
- * most cell.output and cell.tail together; how many bytes there were beyond
- * that, and the verdict ("": none). -1 with e, once, when the transcript has a
- * gap. */
+/* Write into the transcript, in this order: a cell's number and source; its
+ * output, unfiltered, at most cell.output and cell.tail together; how many
+ * bytes we left out, and the verdict ("": none). -1 with e, once, when the
+ * transcript has a gap. */
 void log_cell(struct log *l, uint32_t cell, const char *src, size_t n);
 void log_output(struct log *l, const void *buf, size_t n);
 int log_cell_end(struct log *l, const char *verdict, struct err *e);
 
 /* ---- drive.c ---- */
 
-/* A front end handles an event, which drive.c has noted before. drive.c closes
- * the descriptors and frees the bytes that the handler does not take. */
+/* A front end's handler for an event, after drive.c has noted it. drive.c
+ * closes the descriptors and frees the bytes that the handler does not take. */
 typedef void drive_handler(void *arg, struct jail_event *ev);
 
 /* One for each type of event. */
@@ -123,34 +123,34 @@ struct drive {
 	struct jail *jail; /* borrowed, as the next four */
 	const struct config *cfg;
 	struct log *log;	  /* not NULL where cells run */
-	drive_handler *const *on; /* by type of event; NULL: nothing is done */
+	drive_handler *const *on; /* by type of event; NULL: no handler */
 	void *arg;
 
 	/* the jail */
-	bool built;	       /* it stands */
+	bool built;	       /* the jail is built */
 	bool up;	       /* Python answers */
 	bool gone;	       /* the warden has ended */
-	bool over;	       /* the session is over: */
-	struct err err;	       /* why; or empty: */
-	enum jail_limit limit; /* what has ended it */
+	bool over;	       /* the session is over */
+	struct err err;	       /* why it is over; empty: see `limit` */
+	enum jail_limit limit; /* the limit that ended it */
 
 	/* the last cell or program */
 	int64_t wall_ms; /* time limit of its own; 0: cell.timeout */
-	bool running;	 /* the cell was handed over, */
-	bool took;	 /* and has begun */
+	bool running;	 /* JAIL_RUNNING has come */
+	bool took;	 /* JAIL_TOOK has come */
 	unsigned stops;	 /* how often drive_stop() was called */
-	bool ended;	 /* at now_ms(): */
-	int64_t ended_ms;
+	bool ended;
+	int64_t ended_ms;	     /* now_ms() at its end */
 	struct jail_done done;	     /* of a cell */
 	struct jail_program program; /* of a program */
 
 	/* the last call */
 	enum jail_call call;
-	bool asked, replied;	   /* it waits for its reply, or has it: */
-	bool ok;		   /* it was served */
-	struct err why;		   /* or not */
+	bool asked, replied;	   /* it waits for its reply; it has it */
+	bool ok;		   /* the warden has done it */
+	struct err why;		   /* why not */
 	struct jail_undone undone; /* CALL_UNDO */
-	struct jail_files files;   /* CALL_LIST; who takes them zeroes it */
+	struct jail_files files;   /* CALL_LIST; the taker zeroes this */
 	int file;		   /* CALL_OPEN; fd_take(); -1: none */
 };
 
@@ -161,38 +161,40 @@ void drive_open(struct drive *d, struct jail *j, const struct config *cfg,
 /* Forget the files of the last call. */
 void drive_forget(struct drive *d);
 
-/* Take every event that has come. */
+/* Take all events that have come. */
 void drive_take(struct drive *d);
 
-/* Wait until the jail stands, at most timeout_ms (-1: as long as it takes). 0,
- * also when the time is up, or -1 with e. */
+/* Wait until the jail is built, at most timeout_ms (-1: as long as it takes).
+ * 0, also when the time is up, or -1 with e. */
 int drive_wait_built(struct drive *d, int timeout_ms, struct err *e);
 
-/* The warden has not answered in time, and drive_take() has found nothing: the
- * session is over. */
+/* End the session, because the warden has not answered in time, and
+ * drive_take() has found nothing. */
 void drive_give_up(struct drive *d);
 
 /* Run a cell, and log it. 0, or -1 with e. */
 int drive_run(struct drive *d, const struct jail_run *run, struct err *e);
 
-/* End the cell because a program asks for it: it is interrupted, and killed
- * after cell.grace; when asked again, at once. Further calls do nothing: a
- * warden that does not listen must not hold us up. */
+/* Stop the cell because a program asks for it. The first call has the warden
+ * interrupt the cell, and kill it after cell.grace; the second has it killed at
+ * once. Further calls do nothing: a warden that does not listen must not hold
+ * us up. */
 void drive_stop(struct drive *d);
 
-/* True if the cell, which has ended, has shown all that it will:
+/* True if no more output of the cell, which has ended, will come:
  * output_is_over() of `o`, whose tty last had bytes at heard_ms. If not, ask
  * again after drive_silence_ms(). */
 bool drive_has_shown(
 	const struct drive *d, const struct output *o, int64_t heard_ms);
 int drive_silence_ms(const struct drive *d);
 
-/* After the cell's end and its output: log it, and write the words for the
- * person, or "". -1 with e where the transcript has a gap. */
+/* After the cell's end and its output: log the end, and write the verdict for
+ * the person, or "". -1 with e if the transcript has a gap. */
 int drive_end_cell(
 	struct drive *d, char verdict[static VERDICT_MAX], struct err *e);
 
-/* Call jail_send(). The answer is an error at once where that fails. */
+/* Send a call by jail_send(). If that fails, the reply comes at once: an error.
+ */
 void drive_call(struct drive *d, enum jail_call call, int n, const char *path);
 
 #endif

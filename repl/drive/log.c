@@ -6,8 +6,8 @@
  *            front end can open neither a socket nor that directory
  * Holds:     the connection to syslog, one file open for appending
  * Trusts:    the configuration. A cell's output goes into the transcript
- *            unfiltered: it is not safe to show on a terminal. It cannot hold
- *            our lines: those begin with a mark that is drawn by lot
+ *            unfiltered: a terminal must not show it. The output cannot imitate
+ *            our lines, which begin with a random mark
  */
 #include "repl/drive/drive.h"
 
@@ -26,8 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* USER-20261121-101500-4711.log; a user's name is no path. */
-static int transcript_open(
+/* Create USER-20261121-101500-4711.log. We refuse a user's name that is a path.
+ */
+static int create_transcript(
 	struct log *l, const char *dir, const char *user, struct err *e)
 {
 	char name[160], when[32] = "";
@@ -65,7 +66,7 @@ int log_open(struct log *l, const struct config *cfg, const char *user,
 		.cell_max = (uint64_t)cfg->limits.output_bytes +
 			    (uint64_t)cfg->limits.tail_bytes};
 	if (session && cfg->transcript &&
-		transcript_open(l, cfg->transcript, l->user, e) < 0)
+		create_transcript(l, cfg->transcript, l->user, e) < 0)
 		return -1;
 	l->to_syslog = cfg->syslog;
 	if (l->to_syslog) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * verdict.c - what became of a cell, in one line
+ * verdict.c - how a cell ended, in one line
  *
  * Runs in:   front end, after every cell
- * Trusts:    the warden, which measured all of it but the number of names: that
- *            comes from the guest, and is only a number
+ * Trusts:    the warden, which measured everything but the number of names: the
+ *            guest sends that, and it is only a number
  *
- * The line has up to five parts, joined by dots: which limit struck, what was
- * done, which state the session has now, what was lost, and which processes the
- * cell left behind.
+ * Dots join the parts of the line: which limit struck, what the warden did,
+ * which state the session has now, what was lost, and which processes the cell
+ * left behind.
  */
 #include "repl/drive/drive.h"
 
@@ -22,10 +22,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* So much of a cell's first line is shown. */
+/* How many bytes of a cell's first line we show. */
 #define SOURCE_SHOWN 48
 
-/* A line under construction; what does not fit is cut. */
+/* A line under construction; we cut words that do not fit. */
 struct verdict_line {
 	char *s;
 	size_t size, n;
@@ -54,7 +54,7 @@ static void begin_part(struct verdict_line *l)
 		add_words(l, " · ");
 }
 
-static struct verdict_line line_begin(char *buf)
+static struct verdict_line begin_line(char *buf)
 {
 	buf[0] = '\0';
 	return (struct verdict_line){.s = buf, .size = VERDICT_MAX};
@@ -173,7 +173,7 @@ static bool stopped_by_the_clock(const struct jail_done *d)
 	return d->how == HOW_KILLED && d->limit != LIMIT_MEMORY;
 }
 
-/* Which state the session has now. */
+/* Add which state the session has now. */
 static void add_after(struct verdict_line *l, const struct jail_done *d)
 {
 	char count[TEXT_HUMAN];
@@ -245,7 +245,7 @@ static const char *const left_doing[] = {
 	[BACKGROUND_KILL] = "being ended",
 };
 
-/* The processes that the cell left behind. */
+/* Add the processes that the cell left behind. */
 static void add_leftovers(struct verdict_line *l, const struct jail_done *d,
 	const struct verdict_about *about)
 {
@@ -282,8 +282,8 @@ static void add_leftovers(struct verdict_line *l, const struct jail_done *d,
 /* With less than this a home counts as full. */
 #define HOME_LEFT (64 << 10)
 
-/* A traceback says that there is no room, and not where, or how much there can
- * be. */
+/* Say that the home is full: a traceback says that there is no room, but not
+ * where, or how much room there can be. */
 static void add_home(struct verdict_line *l, const struct jail_done *d,
 	const struct limits *limits)
 {
@@ -307,7 +307,7 @@ static void add_home(struct verdict_line *l, const struct jail_done *d,
 const char *verdict_line(char buf[static VERDICT_MAX],
 	const struct jail_done *d, const struct verdict_about *about)
 {
-	struct verdict_line l = line_begin(buf);
+	struct verdict_line l = begin_line(buf);
 
 	add_cause(&l, d, about);
 	add_after(&l, d);
@@ -340,7 +340,7 @@ const char *verdict_limit_key(enum jail_limit limit)
 const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,
 	const struct limits *limits)
 {
-	struct verdict_line l = line_begin(buf);
+	struct verdict_line l = begin_line(buf);
 
 	add_limit(&l, limit, limits);
 	return buf;
@@ -349,7 +349,7 @@ const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,
 const char *verdict_session_end(char buf[static VERDICT_MAX],
 	enum jail_limit limit, const struct limits *limits)
 {
-	struct verdict_line l = line_begin(buf);
+	struct verdict_line l = begin_line(buf);
 
 	add_limit(&l, limit, limits);
 	begin_part(&l);
@@ -357,7 +357,7 @@ const char *verdict_session_end(char buf[static VERDICT_MAX],
 	return buf;
 }
 
-/* The first line of a cell, shortened. */
+/* Add the first line of a cell, shortened. */
 static void add_source(struct verdict_line *l, const char *source, size_t n)
 {
 	char safe[SOURCE_SHOWN];
@@ -373,7 +373,7 @@ static void add_source(struct verdict_line *l, const char *source, size_t n)
 const char *verdict_undo(char buf[static VERDICT_MAX],
 	const struct jail_undone *u, const char *source, size_t n)
 {
-	struct verdict_line l = line_begin(buf);
+	struct verdict_line l = begin_line(buf);
 	char count[TEXT_HUMAN];
 
 	if (u->reset)
