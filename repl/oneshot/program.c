@@ -4,12 +4,12 @@
  *
  * Runs in:   front end, confined
  * Holds:     our ends of the program's pipes, and the master of its tty
- * Trusts:    the warden for how it ended; no byte, and no mode of the tty,
- *            that comes from the program
+ * Trusts:    the warden about how the program ended; no byte, and no mode of
+ *            the tty, that comes from the program
  * Leaves:    the caller's descriptors as they were: the program never has them
  *
- * Standard output and standard error belong to the program: nothing of ours
- * goes to the first, and to the second only lines that begin "cellblock: ".
+ * Standard output and standard error belong to the program: we write nothing to
+ * the first, and to the second only lines that begin "cellblock: ".
  */
 #include "program.h"
 
@@ -42,9 +42,10 @@
 
 /* ---- one direction of the program's input or output ----
  *
- * Binary clean, and without copying where the kernel can splice. The caller's
- * descriptors may be blocking. Other processes share that flag, so it stays as
- * it is: one write is never larger than the room that poll(2) promises. */
+ * A channel changes no byte, and copies none if the kernel can splice. The
+ * caller's descriptors may be blocking. Other processes share that flag, so we
+ * do not change it: one write is never larger than the room that poll(2)
+ * promises. */
 
 #define CHANNEL_BYTES 65536
 #define CHANNEL_POLLS 2
@@ -54,14 +55,14 @@ struct channel {
 	bool own_from, own_to;
 	bool copies; /* splice(2) does not work here */
 	bool to_socket, to_terminal;
-	int to_error; /* why nothing can be written any more; EPIPE: nobody
-		       * reads it */
+	int to_error; /* why we cannot write any more; EPIPE: the reader has
+		       * gone */
 	size_t at, n; /* bytes of buf that wait */
 	char buf[CHANNEL_BYTES];
 };
 
-/* Begin; owned descriptors are closed by the channel. One end at least is a
- * pipe of ours, and is made non-blocking. */
+/* Begin. The channel closes the descriptors that it owns. At least one end is a
+ * pipe of ours, which we make non-blocking. */
 static void channel_init(
 	struct channel *c, int from, bool own_from, int to, bool own_to)
 {
@@ -75,7 +76,7 @@ static void channel_init(
 	c->at = c->n = 0;
 	c->to_socket = to >= 0 && fstat(to, &st) == 0 && S_ISSOCK(st.st_mode);
 	c->to_terminal = to >= 0 && isatty(to);
-	/* Splicing to a blocking one of these may block. */
+	/* splice(2) to a blocking socket or terminal may block. */
 	c->copies = c->to_socket || c->to_terminal;
 	if (own_from && from >= 0)
 		io_set_nonblock(from, 1);
@@ -83,14 +84,14 @@ static void channel_init(
 		io_set_nonblock(to, 1);
 }
 
-static void end_from(struct channel *c)
+static void close_from(struct channel *c)
 {
 	if (c->own_from)
 		fd_drop(&c->from);
 	c->from = -1;
 }
 
-static void end_to(struct channel *c)
+static void close_to(struct channel *c)
 {
 	if (c->own_to)
 		fd_drop(&c->to);
@@ -99,8 +100,8 @@ static void end_to(struct channel *c)
 
 static void channel_close(struct channel *c)
 {
-	end_from(c);
-	end_to(c);
+	close_from(c);
+	close_to(c);
 }
 
 static bool channel_is_over(const struct channel *c)
@@ -115,12 +116,12 @@ static void channel_poll(const struct channel *c, struct pollfd p[static 2])
 
 	p[0] = (struct pollfd){
 		.fd = over || c->n ? -1 : c->from, .events = POLLIN};
-	/* Without events a reader that went away is still reported. */
+	/* Even without events poll(2) reports a reader that went away. */
 	p[1] = (struct pollfd){
 		.fd = over ? -1 : c->to, .events = (short)(c->n ? POLLOUT : 0)};
 }
 
-/* Nothing can be written any more. */
+/* Close the channel, because we cannot write any more. */
 static void break_channel(struct channel *c, int error)
 {
 	c->to_error = error;
@@ -134,14 +135,14 @@ static ssize_t write_some(struct channel *c)
 
 	if (c->to_socket)
 		return send(c->to, p, c->n, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* A writable pipe has room for PIPE_BUF, a writable terminal only for
-	 * 256. */
+	/* A writable pipe has room for PIPE_BUF bytes, a writable terminal only
+	 * for 256. */
 	if (c->to_terminal && c->n > 256)
 		return write(c->to, p, 256);
 	return write(c->to, p, c->n < PIPE_BUF ? c->n : PIPE_BUF);
 }
 
-static void move_out(struct channel *c)
+static void write_buffer(struct channel *c)
 {
 	ssize_t w = write_some(c);
 
@@ -156,19 +157,19 @@ static void move_out(struct channel *c)
 	if (!c->n) {
 		c->at = 0;
 		if (c->from < 0)
-			end_to(c);
+			close_to(c);
 	}
 }
 
-static void at_end(struct channel *c)
+static void end_input(struct channel *c)
 {
-	end_from(c);
+	close_from(c);
 	if (!c->n)
-		end_to(c);
+		close_to(c);
 }
 
-/* 1: done, or nothing to do now; 0: the caller must copy. */
-static int move_spliced(struct channel *c)
+/* Move bytes by splice(2). 1: done; 0: the caller must copy. */
+static int splice_input(struct channel *c)
 {
 	ssize_t n;
 
@@ -179,32 +180,32 @@ static int move_spliced(struct channel *c)
 	if (n > 0)
 		return 1;
 	if (n == 0) {
-		at_end(c);
+		end_input(c);
 		return 1;
 	}
 	if (errno == EPIPE) {
 		break_channel(c, EPIPE);
 		return 1;
 	}
-	/* EAGAIN may come from either end; a copy finds out which. Other
-	 * errors, such as EINVAL: these two cannot be spliced. */
+	/* EAGAIN may come from either end; a copy finds out which. After other
+	 * errors, such as EINVAL, splice(2) cannot join these two. */
 	if (errno != EAGAIN && errno != EINTR)
 		c->copies = true;
 	return 0;
 }
 
-static void move_in(struct channel *c)
+static void move_input(struct channel *c)
 {
 	ssize_t n;
 
-	if (move_spliced(c))
+	if (splice_input(c))
 		return;
 	n = read(c->from, c->buf, sizeof(c->buf));
 	if (n > 0) {
 		c->at = 0;
 		c->n = (size_t)n;
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		at_end(c);
+		end_input(c);
 	}
 }
 
@@ -216,19 +217,20 @@ static void channel_move(struct channel *c, const struct pollfd p[static 2])
 		return;
 	}
 	if (p[1].fd >= 0 && c->n && (p[1].revents & POLLOUT))
-		move_out(c);
+		write_buffer(c);
 	if (p[0].fd >= 0 && !c->n && p[0].revents)
-		move_in(c);
+		move_input(c);
 }
 
 /* ---- a terminal that another program may read, too ----
  *
  * In "cellblock prog.py | less", less draws on the terminal and reads its keys.
- * So while standard output goes elsewhere, the terminal keeps its modes and is
- * read line by line. It is put into raw mode only while the program wants
- * single keys, or no echo, and is left to whoever has changed its modes. */
+ * So while standard output goes elsewhere, we leave the terminal its modes and
+ * read it line by line. We put it into raw mode only while the program wants
+ * single keys, or no echo, and leave it alone after another program has changed
+ * its modes. */
 
-/* A line. */
+/* Most bytes of a line. */
 #define LINES_READ 1024
 
 /* All zero: off. */
@@ -244,29 +246,29 @@ static bool lines_are_wanted(const struct terminal *t)
 	return t->in_tty && t->saved && !t->out_tty;
 }
 
-static bool has_lines(int fd, tcflag_t flags)
+static bool has_modes(int fd, tcflag_t flags)
 {
 	struct termios now;
 
 	return tcgetattr(fd, &now) == 0 && (now.c_lflag & flags) == flags;
 }
 
-/* True if nobody else is reading keys from the terminal. */
-static bool is_free(const struct terminal *t)
+/* True if no other program reads keys from the terminal. */
+static bool terminal_is_free(const struct terminal *t)
 {
-	return terminal_is_in_front(t) && has_lines(t->in, ICANON);
+	return terminal_is_in_front(t) && has_modes(t->in, ICANON);
 }
 
-/* Take the terminal while the program wants keys, not lines. */
+/* Put the terminal into raw mode while the program wants keys, not lines. */
 static void follow_modes(struct lines *l)
 {
-	bool lines = has_lines(l->relay->tty, ICANON | ECHO);
+	bool lines = has_modes(l->relay->tty, ICANON | ECHO);
 
 	if (l->relay->tty < 0)
 		return;
 	if (lines && l->term->raw)
 		terminal_restore(l->term);
-	else if (!lines && !l->term->raw && is_free(l->term))
+	else if (!lines && !l->term->raw && terminal_is_free(l->term))
 		terminal_raw(l->term);
 	l->relay->keys = l->term->raw;
 }
@@ -278,20 +280,21 @@ static void lines_begin(
 	follow_modes(l);
 }
 
-/* Fill in what to wait for; fd -1 where nothing is to be read. */
+/* Fill in what to poll; fd -1: do not read the terminal. */
 static void lines_poll(const struct lines *l, struct pollfd *p)
 {
 	bool reads = l->term && !l->term->raw && l->relay->tty >= 0 &&
-		     !l->relay->keys_ended && is_free(l->term);
+		     !l->relay->keys_ended && terminal_is_free(l->term);
 
 	*p = (struct pollfd){.fd = reads ? l->term->in : -1, .events = POLLIN};
 }
 
-/* Note the echo that the tty will repeat: the terminal has shown it. */
+/* Note the echo that the jail's tty will write: the terminal has shown the same
+ * already. */
 static void note_echo(struct lines *l, const char *s, size_t n)
 {
 	l->echo_n = 0;
-	if (!has_lines(l->relay->tty, ICANON | ECHO))
+	if (!has_modes(l->relay->tty, ICANON | ECHO))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		bool control = (unsigned char)s[i] < 0x20 || s[i] == 0x7f;
@@ -312,7 +315,7 @@ static void lines_move(struct lines *l, const struct pollfd *p)
 	char line[LINES_READ];
 	ssize_t n;
 
-	if (p->fd < 0 || !p->revents || !is_free(l->term))
+	if (p->fd < 0 || !p->revents || !terminal_is_free(l->term))
 		return;
 	n = read(l->term->in, line, sizeof(line));
 	if (n < 0 || (n == 0 && p->revents & POLLHUP)) {
@@ -326,9 +329,9 @@ static void lines_move(struct lines *l, const struct pollfd *p)
 	relay_type(l->relay, line, (size_t)n);
 }
 
-/* Before bytes of the tty are shown: follow its modes, and find the echo that
- * the terminal has shown already: *n bytes of `buf`, NULL for none. */
-static const char *lines_said(
+/* Before we show bytes of the tty: follow its modes, and find in `buf` the *n
+ * bytes of echo that the terminal has shown already; NULL: none. */
+static const char *find_shown_echo(
 	struct lines *l, const char *buf, size_t size, size_t *n)
 {
 	const char *echo = NULL;
@@ -358,13 +361,13 @@ struct program {
 	struct drive drive;
 	struct channel ch[CHANNELS];
 	struct relay relay;
-	struct lines lines; /* where the terminal is not only ours */
+	struct lines lines; /* for a terminal that another program may read */
 	struct output output;
 	struct ledger ledger;
 	int tty;	       /* owned */
-	struct strbuf notices; /* said when the terminal is free again */
+	struct strbuf notices; /* printed when the terminal is free again */
 	bool cancelled;	       /* by a signal, before it was started */
-	struct err why;	       /* it could not be run */
+	struct err why;	       /* why it could not be run */
 };
 
 /* Python's argv[0] for each mode: "" stands for the file's own name, NULL for
@@ -486,10 +489,10 @@ static int upload_all(struct program *p, struct err *e)
 		return 0;
 	p->cancelled = !p->why.msg[0]; /* every other failure has a message */
 	*e = p->why;
-	return err_kind_set(e, ERR_USAGE); /* as python3 has it */
+	return err_kind_set(e, ERR_USAGE); /* the exit status of python3 */
 }
 
-/* Find out before the program runs whether its results can be written. */
+/* Check before the program runs that we can write its results. */
 static int check_targets(struct program *p, struct err *e)
 {
 	const struct options *o = p->start->opt;
@@ -500,7 +503,7 @@ static int check_targets(struct program *p, struct err *e)
 	return 0;
 }
 
-/* 0, or -1 when something was refused. */
+/* Download the files of -d. 0, or -1 when something was refused. */
 static int download_all(struct program *p)
 {
 	const struct options *o = p->start->opt;
@@ -513,7 +516,7 @@ static int download_all(struct program *p)
 	return r;
 }
 
-/* ---- the tty, where a terminal is replaced by one ---- */
+/* ---- the jail's tty, in place of a terminal ---- */
 
 static void sink_output(void *arg, const void *buf, size_t n)
 {
@@ -522,11 +525,11 @@ static void sink_output(void *arg, const void *buf, size_t n)
 	relay_put(&p->relay, buf, n);
 }
 
-static void tty_bytes(void *arg, const char *buf, size_t n)
+static void take_tty_bytes(void *arg, const char *buf, size_t n)
 {
 	struct program *p = arg;
 	size_t echo_n;
-	const char *echo = lines_said(&p->lines, buf, n, &echo_n);
+	const char *echo = find_shown_echo(&p->lines, buf, n, &echo_n);
 
 	if (echo) {
 		output_feed(&p->output, buf, (size_t)(echo - buf));
@@ -576,8 +579,8 @@ static void take_keys(struct program *p)
 		terminal_raw(t);
 }
 
-/* While a program may have changed the terminal's modes, they are undone before
- * we are stopped. */
+/* Block SIGTSTP while a program may have changed the terminal's modes:
+ * suspend_program() undoes them before it stops us. */
 static void hold_suspend(bool hold)
 {
 	sigset_t set;
@@ -624,8 +627,8 @@ static drive_handler *const handlers[DRIVE_HANDLERS] = {
 	[JAIL_NOTICE] = take_notice,
 };
 
-/* A shell takes the terminal until SIGCONT. Where there is none, the kernel
- * does not stop us. The program goes on in both cases. */
+/* Stop, so that a shell takes the terminal until SIGCONT. If there is no shell,
+ * the kernel does not stop us. The program goes on in both cases. */
 static void suspend_program(struct program *p)
 {
 	output_suspend(&p->output);
@@ -651,7 +654,7 @@ static void take_events(void *arg)
 	drive_take(&p->drive);
 }
 
-/* By itself, or with its session. */
+/* True if the program has ended, by itself or with its session. */
 static bool has_ended(const struct program *p)
 {
 	return p->drive.ended || p->drive.limit != LIMIT_NONE;
@@ -670,8 +673,9 @@ static bool is_given_up(const struct program *p)
 	       p->ch[CH_OUT].to_error || p->relay.broken || is_interrupted(p);
 }
 
-/* Everything that was written is delivered, however slow the reader is. The
- * pipes end by themselves: the jail is gone when JAIL_EXITED comes. */
+/* True if we have given up, or have delivered all that the program wrote,
+ * however slow the reader is. The pipes end by themselves: the jail is gone
+ * when JAIL_EXITED comes. */
 static bool is_over(const struct program *p)
 {
 	if (is_given_up(p))
@@ -691,8 +695,8 @@ static void poll_once(struct program *p)
 		channel_poll(
 			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
 	lines_poll(&p->lines, polls + POLL_LINES);
-	/* The tty has no end of file of its own while the warden holds it: once
-	 * the program is gone, silence while we listen is its end. */
+	/* The tty has no end of file while the warden holds it. Once the
+	 * program is gone, we take silence for the end. */
 	n = relay_turn(&p->relay, polls, POLLS,
 		listens ? output_silence_ms(true) : -1);
 	if (n < 0)
@@ -718,7 +722,7 @@ static void tty_finish(struct program *p)
 	output_close(&p->output);
 }
 
-static int start_now(const struct program_start *start, struct err *e)
+static int start_program(const struct program_start *start, struct err *e)
 {
 	const struct jail_start how = {.argv = start->argv};
 
@@ -730,11 +734,11 @@ bool program_start_early(const struct program_start *start)
 	const struct options *o = start->opt;
 
 	return o->mode != OPTIONS_FILE && !o->nuploads && !o->ndownloads &&
-	       !start->cfg->skeleton && start_now(start, NULL) == 0;
+	       !start->cfg->skeleton && start_program(start, NULL) == 0;
 }
 
-/* Have it started as soon as the jail stands. If both fail, what goes wrong in
- * the building says more. */
+/* Have the warden start the program as soon as the jail is built. If both fail,
+ * report the error of the building, which says more. */
 static int begin_program(struct program *p, struct err *e)
 {
 	const struct program_start *start = p->start;
@@ -742,7 +746,7 @@ static int begin_program(struct program *p, struct err *e)
 	int r = start->early ? 0 : upload_all(p, &why);
 
 	if (r == 0 && !start->early)
-		r = start_now(start, &why);
+		r = start_program(start, &why);
 	if (drive_wait_built(&p->drive, -1, e) < 0)
 		return -1;
 	if (r == 0 || p->cancelled)
@@ -761,7 +765,7 @@ static int run_program(struct program *p, struct err *e)
 				      .jail = start->jail,
 				      .signals = start->signals,
 				      .output = &p->output,
-				      .bytes = tty_bytes,
+				      .bytes = take_tty_bytes,
 				      .events = take_events,
 				      .arg = p,
 			      });
@@ -785,7 +789,7 @@ static int run_program(struct program *p, struct err *e)
 	return e->msg[0] ? -1 : err_set(e, "the jail ended unexpectedly");
 }
 
-static int status_of(struct program *p)
+static int find_exit_status(struct program *p)
 {
 	const struct program_start *start = p->start;
 	const char *source = NULL;
@@ -833,7 +837,7 @@ int program_run(const struct program_start *start, struct err *e)
 		p->ch[i].from = p->ch[i].to = -1;
 	r = run_program(p, e);
 	if (r == 0) {
-		r = status_of(p);
+		r = find_exit_status(p);
 		if (has_ended(p) && download_all(p) < 0 && r == 0)
 			r = 1;
 	}

@@ -27,8 +27,8 @@ struct program_start {
 	struct signals *signals;
 	struct log *log;
 	const char *const *argv; /* of the program: program_argv() */
-	const char *gone; /* what it means that the warden goes; or NULL */
-	bool early;	  /* program_start_early() has started it */
+	const char *gone;	 /* the error if the warden goes; or NULL */
+	bool early;		 /* program_start_early() has started it */
 };
 
 /* True if the options ask for a program. */
@@ -44,8 +44,9 @@ const char **program_argv(
  * nothing that the jail sends before that. True if the program was started. */
 bool program_start_early(const struct program_start *start);
 
-/* Upload and start, while the jail is built; relay; download. Returns the exit
- * status, or -1 with e when the program could not be run. */
+/* Upload files and start the program, while the jail is built; relay its input
+ * and output; download files. Returns the exit status, or -1 with e when the
+ * program could not be run. */
 int program_run(const struct program_start *start, struct err *e);
 
 /* The exit status for a waitpid() status. Pure. */
