@@ -3,11 +3,11 @@
  * check.c - what this host enforces, and what to do about the rest
  *
  * Runs in:   front end, instead of a session; nothing is confined
- * Trusts:    the warden of the jail that is tried
+ * Trusts:    the warden of the jail that we try
  *
- * Every row is found out, not assumed: a jail is built as for any session, with
- * its cgroup and namespaces and everything the configuration shows in it, and
- * is ended before Python starts.
+ * We try every row, and assume nothing: we build a jail as for any session,
+ * with its cgroup and namespaces and everything that the configuration shows in
+ * it, and end it before Python starts.
  */
 #include "run.h"
 
@@ -25,12 +25,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Beside the limits: the kernel. */
+/* The limits, and the kernel. */
 #define ROWS_MAX (ENFORCE_LIMITS + 1)
 
 struct row {
 	struct enforce is;
-	char by[100]; /* storage for a text made here */
+	char by[100]; /* storage for is.by, if we make that text */
 };
 
 struct check {
@@ -39,21 +39,22 @@ struct check {
 	struct enforce_facts facts;
 	struct err unmet; /* why jail.require is not met */
 	bool can_build, is_met;
-	char why[sizeof(((struct err *)0)->hint) + 220]; /* no jail was built */
-	const char *logout; /* how it ends a session that was left; or NULL */
+	/* why no jail was built */
+	char why[sizeof(((struct err *)0)->hint) + 220];
+	const char *logout; /* how a logout ends a left session; or NULL */
 	struct row rows[ROWS_MAX];
 	size_t n;
 };
 
-/* Everything that has no fallback is there from Linux 5.10 on. A version that
- * cannot be read is not held against the host. */
+/* True if the kernel has everything for which we have no fallback: Linux 5.10
+ * or newer. A version that we cannot read passes. */
 static bool kernel_is_new(const struct enforce_facts *f)
 {
 	return f->kernel_major == 0 || f->kernel_major > 5 ||
 	       (f->kernel_major == 5 && f->kernel_minor >= 10);
 }
 
-/* ---- finding out ---- */
+/* ---- a jail to try ---- */
 
 /* Build a jail and end it. We check jail.require afterwards: a refusal here
  * would hide all later rows. */
@@ -104,7 +105,7 @@ static void add_kernel(struct check *c)
 		.remedy = new ? NULL : "Linux 5.10 or newer is needed"};
 }
 
-/* Some rows can say more than the table does. */
+/* Add the row of a limit. Some rows say more than the table does. */
 static void add_limit(struct check *c, enum enforce_limit limit)
 {
 	struct row *r = &c->rows[c->n++];
@@ -123,7 +124,7 @@ static void add_limit(struct check *c, enum enforce_limit limit)
 	r->is.by = r->by;
 }
 
-/* ---- telling ---- */
+/* ---- printing ---- */
 
 static int print_people(const struct check *c, struct err *e)
 {

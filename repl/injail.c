@@ -4,14 +4,14 @@
  *
  * Runs in:   front end; forks the warden
  * Holds:     everything the person has, until confine_front()
- * Trusts:    nobody
+ * Trusts:    nothing
  * Leaves:    the terminal as it was, and no process behind it
  *
- * The order matters. The warden is forked while nothing is confined yet, and
- * builds the jail while we confine ourselves and get the editor ready. A
- * prompt may come a moment before the jail stands, a program never starts
- * before it does. It may start before we are confined: nothing that comes from
- * it is read before.
+ * The order matters. We fork the warden before we confine anything. It builds
+ * the jail while we confine ourselves and get the editor ready. A prompt may
+ * come a moment before the jail is built; a program never starts before that.
+ * A program may start before we are confined: until then we read nothing from
+ * it.
  */
 #include "run.h"
 
@@ -28,8 +28,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Where the history is: made when it is missing, and not fatal when that
- * cannot be. */
+/* Open the history, and make its directory if that is missing. A failure is not
+ * fatal. */
 static void open_history(struct invocation *r)
 {
 	struct person *p = &r->person;
@@ -58,7 +58,7 @@ static void open_history(struct invocation *r)
 	close(dir);
 }
 
-static struct program_start program_of(struct invocation *r)
+static struct program_start make_program_start(struct invocation *r)
 {
 	return (struct program_start){
 		.cfg = &r->cfg,
@@ -77,12 +77,13 @@ static struct program_start program_of(struct invocation *r)
 
 static void start_early(struct invocation *r)
 {
-	const struct program_start start = program_of(r);
+	const struct program_start start = make_program_start(r);
 
 	r->early = program_start_early(&start);
 }
 
-/* A session that there is none of leaves no socket behind. */
+/* Wait for the jail. If none comes, remove the session's socket before we end.
+ */
 static void await_jail(struct invocation *r, struct fetch *f)
 {
 	struct err e = {0};
@@ -93,7 +94,8 @@ static void await_jail(struct invocation *r, struct fetch *f)
 	run_must_for_jail(got, &e);
 }
 
-/* From the configuration to a confined front end and a warden that builds. */
+/* Fork a warden, which builds the jail by the configuration, and confine the
+ * front end. */
 static void start_jail(struct invocation *r, enum spec_mode mode)
 {
 	bool session = mode == SPEC_SESSION;
@@ -117,7 +119,7 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
 	if (session || (r->login.kind != LOGIN_NOT && config_is_bound(&r->cfg)))
 		run_claim_slot(r);
-	run_set_locale(); /* while the jail is made */
+	run_set_locale(); /* while the warden builds the jail */
 	if (session) {
 		open_history(r);
 		ongoing_open_control(r);
@@ -160,7 +162,7 @@ static int run_session(struct invocation *r, struct err *e)
 
 static int run_program(struct invocation *r, struct err *e)
 {
-	struct program_start start = program_of(r);
+	struct program_start start = make_program_start(r);
 
 	return program_run(&start, e);
 }

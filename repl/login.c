@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * login.c - what somebody who comes in from outside asked for
+ * login.c - what a login asks for
  *
- * Runs in:   front end, before the command line is looked at
+ * Runs in:   front end, before we read the command line
  * Trusts:    argv[0] and the number of arguments, which sshd, login and su
  *            set; the password entry; never the text of a command
  * Leaves:    a command that is one string and never became options
@@ -16,13 +16,13 @@
  *
  * One command is no cell: cellblock-mcp, or what the administrator wrote for
  * the subsystem of that name, which sshd hands over as if it were the command.
- * It is these words and nothing else, so that no option comes along.
+ * We accept exactly these words, so that no option comes along.
  *
  * "-c CODE" typed at another shell looks the same as sshd's, so the password
  * entry decides: an account whose shell is this program has no other shell
  * where somebody could type it. SSH_CONNECTION would prove nothing, since it
  * stays set in everything started from an ssh session, and cron and su start
- * shells without it. Being wrong makes a run stricter, never looser.
+ * shells without it. A wrong guess makes a run stricter, never looser.
  */
 #include "run.h"
 
@@ -35,7 +35,7 @@
 
 #define BLANKS " \t\r\n"
 
-static const char *present(const char *s)
+static const char *non_empty(const char *s)
 {
 	return s && *s ? s : NULL;
 }
@@ -74,7 +74,7 @@ static bool is_program(const char *command, const char *name, const char *word)
 	       !command[n + strspn(command + n, BLANKS)];
 }
 
-/* True if ForceCommand names us where we are the account's shell, too. */
+/* True if ForceCommand names us, who are the account's shell, too. */
 static bool names_ourselves(const char *command)
 {
 	return is_program(command, "cellblock", NULL) ||
@@ -85,7 +85,8 @@ static void set_command(
 	struct login *login, const char *command, const char *original)
 {
 	login->kind = LOGIN_COMMAND;
-	login->command = names_ourselves(command) ? present(original) : command;
+	login->command =
+		names_ourselves(command) ? non_empty(original) : command;
 }
 
 static int refuse_options(struct err *e)
@@ -110,9 +111,10 @@ int login_decide(
 		set_command(login, argv[2], start->original);
 	else if (dash)
 		return refuse_options(e);
-	else if ((argc == 1 && present(start->original)) ||
+	else if ((argc == 1 && non_empty(start->original)) ||
 		 (argc == 2 && !strcmp(argv[1], "--login")))
-		*login = (struct login){LOGIN_FORCED, present(start->original)};
+		*login = (struct login){
+			LOGIN_FORCED, non_empty(start->original)};
 	else if (argc > 2 && !strcmp(argv[1], "--login"))
 		return refuse_options(e);
 	return 0;
@@ -144,8 +146,8 @@ static bool has_option(const char *s, const char *letters, const char *whole)
 	}
 }
 
-/* A program that a client starts at the far end, and the option that tells
- * this from a cell that happens to begin with its name. */
+/* A program that a client starts at the far end, and the option that tells the
+ * program from a cell that happens to begin with its name. */
 static const struct {
 	const char *program;
 	const char *letters;
@@ -264,7 +266,7 @@ static const struct {
 
 enum { NKEPT = sizeof(kept) / sizeof(kept[0]) };
 
-static const char *lookup(char *const *envp, const char *name)
+static const char *find_variable(char *const *envp, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -274,7 +276,8 @@ static const char *lookup(char *const *envp, const char *name)
 	return NULL;
 }
 
-static int put(char **env, size_t *n, const char *name, const char *value)
+static int put_variable(
+	char **env, size_t *n, const char *name, const char *value)
 {
 	if (asprintf(&env[*n], "%s=%s", name, value) < 0) {
 		env[*n] = NULL;
@@ -284,15 +287,15 @@ static int put(char **env, size_t *n, const char *name, const char *value)
 	return 0;
 }
 
-static int put_kept(char **env, size_t *n, char *const *envp)
+static int put_kept_variables(char **env, size_t *n, char *const *envp)
 {
 	for (size_t i = 0; i < NKEPT; i++) {
-		const char *value = lookup(envp, kept[i].name);
+		const char *value = find_variable(envp, kept[i].name);
 		bool term = !strcmp(kept[i].name, "TERM");
 
 		if (value && !kept[i].ok(value))
 			value = term ? "dumb" : NULL;
-		if (value && put(env, n, kept[i].name, value) < 0)
+		if (value && put_variable(env, n, kept[i].name, value) < 0)
 			return -1;
 	}
 	return 0;
@@ -305,11 +308,12 @@ char **login_scrub_env(char *const *envp, const char *home, const char *user)
 
 	if (!env)
 		return NULL;
-	if (put(env, &n, "PATH", "/usr/bin:/bin") < 0 ||
-		put(env, &n, "HOME", home && *home == '/' ? home : "/") < 0 ||
-		put(env, &n, "USER", user ? user : "") < 0 ||
-		put(env, &n, "LOGNAME", user ? user : "") < 0 ||
-		put_kept(env, &n, envp) < 0) {
+	if (put_variable(env, &n, "PATH", "/usr/bin:/bin") < 0 ||
+		put_variable(env, &n, "HOME",
+			home && *home == '/' ? home : "/") < 0 ||
+		put_variable(env, &n, "USER", user ? user : "") < 0 ||
+		put_variable(env, &n, "LOGNAME", user ? user : "") < 0 ||
+		put_kept_variables(env, &n, envp) < 0) {
 		login_env_free(env);
 		return NULL;
 	}

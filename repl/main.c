@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * main.c - from argv to what is done
+ * main.c - from argv to a mode
  *
  * Runs in:   front end
  * Holds:     everything the person has
- * Trusts:    nobody: a login gets a clean environment and the system's
- *            configuration before anything else is looked at
+ * Trusts:    nothing: a login gets a clean environment and the system's
+ *            configuration before we look at anything else
  * Leaves:    an exit status
  */
 #include "run.h"
@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A descriptor that is not there would be taken by the next file opened, and
- * become somebody's standard output. */
+/* Open the standard descriptors that are missing. Otherwise the next file that
+ * we open could become somebody's standard output. */
 static void open_standard_fds(void)
 {
 	int fd;
@@ -45,8 +45,8 @@ static bool shell_is_us(const struct person *p)
 	       a.st_ino == b.st_ino;
 }
 
-/* The arguments where they are not overwritten, as they are in pid 1 of a jail
- * (init.c): one block, NULL without memory. */
+/* Copy the arguments: pid 1 of a jail (init.c) overwrites the originals. One
+ * block, which the caller frees; NULL: no memory. */
 static char **copy_args(int argc, char **argv)
 {
 	size_t bytes = ((size_t)argc + 1) * sizeof(*argv);
@@ -65,7 +65,7 @@ static char **copy_args(int argc, char **argv)
 	return copy;
 }
 
-static void decide(struct invocation *r, int argc, char **argv)
+static void decide_mode(struct invocation *r, int argc, char **argv)
 {
 	struct login_start start = {.argc = argc,
 		.argv = argv,
@@ -118,7 +118,7 @@ static int run_check(struct invocation *r)
 	return status;
 }
 
-/* A session; or back to one. */
+/* Go back to a session, or begin one. Returns the exit status. */
 static int run_at_terminal(struct invocation *r)
 {
 	int status = -1;
@@ -131,7 +131,7 @@ static int run_at_terminal(struct invocation *r)
 	return status < 0 ? injail_run(r) : status;
 }
 
-static int run(struct invocation *r)
+static int run_mode(struct invocation *r)
 {
 	switch (r->opt.mode) {
 	case OPTIONS_HELP:
@@ -221,8 +221,8 @@ int main(int argc, char **argv)
 		return 1;
 	r->slots.fd = -1;
 	person_find(&r->person, getuid());
-	decide(r, argc, args);
-	status = run(r);
+	decide_mode(r, argc, args);
+	status = run_mode(r);
 	status = close_stdout(status);
 	options_fini(&r->opt);
 	config_fini(&r->cfg);

@@ -2,10 +2,10 @@
 /*
  * ongoing.c - sessions that go on without their terminal, from a command line
  *
- * Runs in:   front end, before it confines itself; or a client, which is never
- *            more than that
- * Trusts:    of other people's sessions nothing (registry.c)
- * Leaves:    a session that was gone back to, on this terminal
+ * Runs in:   front end, before it confines itself; or a client, which never
+ *            becomes a front end
+ * Trusts:    nothing of other people's sessions (registry.c)
+ * Leaves:    this terminal, with the session that the person went back to
  */
 #include "run.h"
 
@@ -52,7 +52,7 @@ int ongoing_offer(const struct invocation *r)
 		return -1;
 	ongoing_open_registry(r, &list, false);
 	if (list.n)
-		run_set_locale(); /* for what is asked */
+		run_set_locale(); /* for the question */
 	switch (registry_ask(&list, &which)) {
 	case REGISTRY_NEW:
 		break;
@@ -108,7 +108,7 @@ int ongoing_list(struct invocation *r)
 	return failed ? 1 : 0;
 }
 
-static int watch(struct invocation *r, const struct registry_entry *to,
+static int watch_session(struct invocation *r, const struct registry_entry *to,
 	int sock, struct err *e)
 {
 	char from[64], name[REGISTRY_NAME];
@@ -124,7 +124,7 @@ static int watch(struct invocation *r, const struct registry_entry *to,
 	return status;
 }
 
-static int act(
+static int act_on_session(
 	struct invocation *r, const struct registry_entry *to, struct err *e)
 {
 	bool end = r->opt.mode == OPTIONS_END;
@@ -134,7 +134,7 @@ static int act(
 	if (sock < 0)
 		return err_errno(e, "reach session %d", to->id);
 	if (r->opt.mode == OPTIONS_WATCH)
-		return watch(r, to, sock, e);
+		return watch_session(r, to, sock, e);
 	return query_ask(
 		sock, end ? ATTACH_END : ATTACH_MESSAGE, r->opt.message, &a, e);
 }
@@ -162,7 +162,7 @@ int ongoing_act(struct invocation *r)
 		err_hint(&e, "cellblock --watch shows %s's", to->user);
 		run_die(&e);
 	}
-	status = attach ? attach_to(r, to, &e) : act(r, to, &e);
+	status = attach ? attach_to(r, to, &e) : act_on_session(r, to, &e);
 	run_must(status, &e);
 	registry_free(&list);
 	return status;

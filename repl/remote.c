@@ -3,12 +3,12 @@
  * remote.c - scp, sftp and rsync into the home of a session
  *
  * Runs in:   front end of an ssh connection, before it confines itself
- * Trusts:    of the client's command no word: a shell in the jail reads it
- * Leaves:    a place beside the session that was used last
+ * Trusts:    no word of the client's command: a shell in the jail reads it
+ * Leaves:    a program beside the session that was used last
  *
  * Each of the three starts a program at the far end. That program runs beside
- * the session (jail_start_side()), on pipes. It is the host's own, as a jail
- * shows it.
+ * the session (jail_start_side()), on pipes. It is the host's own program, as
+ * the jail shows it.
  */
 #include "run.h"
 
@@ -33,8 +33,8 @@
 /* Time between two looks whether a new session answers. */
 #define UNSEEN_LOOK_MS 20
 
-/* Where the program of a service may be. Only sftp-server is called by its
- * path: a subsystem may have any name. */
+/* Where the program of a service may be. We call only sftp-server by its path:
+ * a subsystem may have any name. */
 static const struct {
 	const char *service, *program;
 	const char *paths[PATHS];
@@ -55,7 +55,7 @@ static const struct {
 
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
-static bool serves(const char *service)
+static bool is_served(const char *service)
 {
 	for (size_t i = 0; i < SERVICES; i++)
 		if (!strcmp(service, services[i].service))
@@ -71,7 +71,8 @@ static const char *find_program(const char *const paths[PATHS])
 	return NULL;
 }
 
-/* A file that grows too large is an error, and not the program's end. */
+/* Write the command of the shell that starts the program (caller frees). A file
+ * that grows too large is an error for the program, and does not end it. */
 static char *make_script(
 	const char *service, const char *command, struct err *e)
 {
@@ -96,8 +97,9 @@ static char *make_script(
 	return script;
 }
 
-/* Where a key came last. */
-static const struct registry_entry *choose(const struct registry *r, size_t *n)
+/* The session in which a key came last; *n: how many sessions answer. */
+static const struct registry_entry *choose_session(
+	const struct registry *r, size_t *n)
 {
 	const struct registry_entry *last = NULL;
 
@@ -114,8 +116,8 @@ static const struct registry_entry *choose(const struct registry *r, size_t *n)
 	return last;
 }
 
-/* A session that nobody has seen yet: its terminal is gone from the beginning.
- * An error at its start goes to standard error. As fork(). */
+/* Fork a session without a terminal. It prints an error at its start to
+ * standard error. Returns what fork(2) does. */
 static pid_t begin_unseen(struct invocation *r)
 {
 	struct err e = {0};
@@ -149,7 +151,7 @@ static pid_t begin_unseen(struct invocation *r)
 	return pid;
 }
 
-/* Wait until that session answers. */
+/* Wait until that session answers, and is in `list`. */
 static void await_unseen(struct invocation *r, pid_t pid, struct registry *list)
 {
 	int64_t end = now_ms() + SESSION_UNSEEN_MS;
@@ -170,8 +172,8 @@ static void await_unseen(struct invocation *r, pid_t pid, struct registry *list)
 	run_die(&e);
 }
 
-/* A place beside the session that was used last; it is held by a connection,
- * which ends with us. */
+/* Ask for a program beside the session that was used last. Our connection holds
+ * the program's place, and ends with us. */
 static void join_session(struct invocation *r, const struct registry *list)
 {
 	const struct registry_entry *to;
@@ -179,7 +181,7 @@ static void join_session(struct invocation *r, const struct registry *list)
 	int sock, fd;
 	size_t n;
 
-	to = choose(list, &n);
+	to = choose_session(list, &n);
 	if (n > 1)
 		fprintf(stderr, "cellblock: session %d, the last used of %zu\n",
 			to->id, n);
@@ -217,7 +219,7 @@ int remote_run(struct invocation *r)
 	pid_t pid;
 	size_t n;
 
-	if (!r->cfg.remote || !serves(service)) {
+	if (!r->cfg.remote || !is_served(service)) {
 		login_refusal(service, refusal, sizeof(refusal));
 		fputs(refusal, stderr);
 		return 1;
@@ -226,7 +228,7 @@ int remote_run(struct invocation *r)
 	run_must(script ? 0 : -1, &e);
 	run_set_locale();
 	ongoing_open_registry(r, &list, false);
-	if (!choose(&list, &n)) {
+	if (!choose_session(&list, &n)) {
 		registry_free(&list);
 		pid = begin_unseen(r);
 		if (pid == 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * requests.c - --eval, --serve and --mcp: what comes is requests, not keys
+ * requests.c - --eval, --serve and --mcp: requests in place of keys
  *
  * Runs in:   front end
- * Holds:     everything the person has, until it is confined
- * Trusts:    the configuration; nothing is read, and nobody accepted, before
- *            everything is confined
+ * Holds:     everything the person has, until it confines itself
+ * Trusts:    the configuration; we read nothing, and accept no client, before
+ *            we are confined
  * Leaves:    no process behind it
  */
 #include "run.h"
@@ -20,8 +20,9 @@
 
 #include <stdio.h>
 
-/* Where home.skeleton is, is all that requests leave to read. */
-static void confine_eval(const struct invocation *r, bool serves, struct err *e)
+/* Confine the front end. It may still read home.skeleton, and nothing else. */
+static void confine_requests(
+	const struct invocation *r, bool serves, struct err *e)
 {
 	struct jail_sandbox sandbox = {.n = 0,
 		.left = serves ? JAIL_SANDBOX_CLIENTS : JAIL_SANDBOX_NOTHING};
@@ -57,7 +58,7 @@ int requests_eval(struct invocation *r)
 	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
 	ev.log = &r->log;
 	run_find_slots(r, &ev.slots);
-	confine_eval(r, false, &e);
+	confine_requests(r, false, &e);
 	status = eval_run(&ev, &e);
 	if (eval_close(&ev, &left) < 0)
 		terminal_complain(NULL, left.msg);
@@ -77,7 +78,7 @@ int requests_mcp(struct invocation *r)
 	run_set_locale();
 	run_must(log_open(&r->log, &r->cfg, r->person.name, true, &e), &e);
 	run_claim_slot(r);
-	confine_eval(r, false, &e);
+	confine_requests(r, false, &e);
 	status = mcp_run(m, &r->log, &e);
 	if (mcp_close(m, &left) < 0) {
 		terminal_complain(NULL, left.msg);
@@ -99,7 +100,7 @@ int requests_serve(struct invocation *r)
 	run_set_locale();
 	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
 	run_must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
-	confine_eval(r, true, &e);
+	confine_requests(r, true, &e);
 	if (!r->opt.quiet)
 		fprintf(stderr, "cellblock: serving at %s%s\n",
 			serve_address(s),

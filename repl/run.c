@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run.c - what lives as long as the process, and steps that its modes share
+ * run.c - steps that several modes share
  *
  * Runs in:   front end, before it confines itself
  * Holds:     everything the person has
  * Trusts:    the system's files; the person's own as far as those allow
- * Leaves:    nothing: what failed is said, once, and ends the process
+ * Leaves:    nothing: we print a failure once, and it ends the process
  */
 #include "run.h"
 
@@ -64,8 +64,8 @@ void run_set_locale(void)
 	setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/* True if all that is wrong was said by options. */
-static bool is_of_the_command_line(const struct config_errors *errors)
+/* True if all errors come from options: their places begin with a dash. */
+static bool errors_are_of_options(const struct config_errors *errors)
 {
 	for (size_t i = 0; i < errors->list.n; i++)
 		if (errors->list.items[i][0] != '-')
@@ -73,7 +73,7 @@ static bool is_of_the_command_line(const struct config_errors *errors)
 	return !errors->dropped;
 }
 
-/* Fill in what the sections of the system's files are chosen by. */
+/* Fill in the sources of the system's configuration for this person. */
 static void find_where(struct invocation *r, struct config_where *where)
 {
 	*where = (struct config_where){
@@ -109,7 +109,7 @@ void run_load_config(struct invocation *r)
 	}
 	config_errors_print(
 		&errors, "cellblock: ", terminal_print_line, stderr);
-	exit(is_of_the_command_line(&errors) ? 2 : 78);
+	exit(errors_are_of_options(&errors) ? 2 : 78);
 }
 
 /* Load the system's files alone; -1 with e. */
@@ -125,7 +125,7 @@ static int load_system(void *run, struct config *cfg, struct err *e)
 	return r < 0 ? err_set(e, "read the system's configuration") : 0;
 }
 
-static void complain(const struct err *e)
+static void complain_of_maker(const struct err *e)
 {
 	char text[sizeof(e->msg) + 64];
 
@@ -141,7 +141,7 @@ void run_find_fetch(struct invocation *r, struct fetch *f)
 		.checks = r->opt.mode == OPTIONS_CHECK,
 		.load_system = r->login.kind == LOGIN_NOT ? load_system : NULL,
 		.arg = r,
-		.complain = complain};
+		.complain = complain_of_maker};
 }
 
 void run_find_slots(const struct invocation *r, struct setup_slots *s)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run.h - a run of the program: what lives as long as it, and its modes
+ * run.h - a run of the program: its state and its modes
  *
  *	main.c		from argv to a mode
  *	run.c		steps that several modes share
- *	login.c		what somebody asks for who comes in from outside
+ *	login.c		what a login asks for
  *	check.c		what this host enforces
  *	confine.c	the front end's sandbox
  *	injail.c	a session or a program
@@ -12,9 +12,8 @@
  *	remote.c	scp, sftp and rsync
  *	requests.c	requests of programs and agents
  *
- * All of it runs before the process confines itself. An error is
- * said once on standard error, and ends the process with the status of its
- * kind.
+ * All of it runs before the process confines itself. We print an error once on
+ * standard error, and end the process with the exit status of the error's kind.
  */
 #ifndef REPL_RUN_H
 #define REPL_RUN_H
@@ -61,18 +60,18 @@ struct confine {
 
 /* Give up, for good, what the front end does not need: capabilities, starting
  * programs, sockets, and, by Landlock where the kernel has it, writing outside
- * what the configuration lets the person write. Call after jail_open(), and
- * after everything outside was opened. On -1 with e nothing of the person's may
- * run. */
+ * what the configuration lets the person write. Call it after jail_open(), and
+ * after you have opened everything outside. On -1 with e nothing of the
+ * person's may run. */
 int confine_front(const struct confine *c, struct err *e);
 
-/* ---- login.c: what somebody who comes in from outside asked for ---- */
+/* ---- login.c: what a login asks for ---- */
 
 enum login_kind {
 	LOGIN_NOT,     /* an ordinary run: options.h */
 	LOGIN_SHELL,   /* argv[0] starts with a dash */
 	LOGIN_COMMAND, /* the account's shell, asked for one command */
-	LOGIN_FORCED,  /* named by ForceCommand or authorized_keys */
+	LOGIN_FORCED,  /* ForceCommand or authorized_keys names us */
 };
 
 /* Arguments and variables of this process. Borrowed; NULL is unset. */
@@ -88,8 +87,8 @@ struct login {
 	const char *command; /* the cell, verbatim and borrowed; NULL is none */
 };
 
-/* Decide. 0, or -1 with `e` of kind ERR_USAGE when a login came with options,
- * which it cannot have. */
+/* Find out whether this run is a login. 0, or -1 with `e` of kind ERR_USAGE: a
+ * login came with options, which it cannot have. */
 int login_decide(
 	const struct login_start *start, struct login *login, struct err *e);
 
@@ -101,12 +100,13 @@ void login_options(const struct login *login, bool terminal, struct options *o);
  * but the far end of a file transfer; else NULL. */
 const char *login_service(const char *command);
 
-/* The refusal for that service: whole lines. */
+/* Write the refusal of that service: whole lines. */
 void login_refusal(const char *service, char *buf, size_t size);
 
-/* An environment for a login: the few variables of `envp` that are harmless
- * and look it, HOME, USER and LOGNAME as the password entry has them, and a
- * plain PATH. Ends with NULL; login_env_free. NULL with errno. */
+/* Make the environment of a login: the few variables of `envp` that are
+ * harmless and have a harmless value; HOME, USER and LOGNAME as the password
+ * entry has them; a plain PATH. Ends with NULL; free it with login_env_free().
+ * NULL with errno. */
 char **login_scrub_env(char *const *envp, const char *home, const char *user);
 
 void login_env_free(char **env);
@@ -115,7 +115,7 @@ void login_env_free(char **env);
 
 /* Everything that lives as long as the process. */
 struct invocation {
-	struct person person; /* who started us: the real user id */
+	struct person person; /* the account of the real user id */
 	char config_file[PATH_MAX];
 	char state_dir[PATH_MAX];
 	struct login login;
@@ -145,66 +145,73 @@ struct invocation {
 /* The exit status that an error of this kind has. */
 int run_exit_status(const struct err *e);
 
-/* Say why, once, and end. */
+/* Print the error, and end with its exit status. */
 _Noreturn void run_die(const struct err *e);
 
-/* `r` is what a step returned: below 0, it failed. */
+/* End by run_die() if a step has failed: it returned `r`, below 0. */
 void run_must(int r, const struct err *e);
 
-/* The same for a step without which there is no jail. The exit status
- * tells apart what the configuration forbids, and too many sessions. */
+/* The same for a step without which there is no jail. The error becomes
+ * ERR_JAIL, unless the configuration forbids the jail, or there are too many
+ * sessions. */
 void run_must_for_jail(int r, struct err *e);
 
-/* Widths of characters come from the C library: it must think in UTF-8. Its
- * tables are the system's, whatever the environment says. */
+/* Set a UTF-8 locale, because the C library tells us the widths of characters.
+ * We use the system's tables, whatever the environment says. */
 void run_set_locale(void);
 
 void run_load_config(struct invocation *r);
 
-/* How the jail is asked for. A login has no configuration but the system's. */
+/* Fill in how we ask for the jail. A login has only the system's configuration.
+ */
 void run_find_fetch(struct invocation *r, struct fetch *f);
 
-/* A person's sessions are counted beside the history. Where an administrator
- * set their number, the person's environment does not decide where, and a
- * session that cannot be counted does not start. */
+/* Find the file that counts the person's sessions, beside the history. If the
+ * administrator locked the configuration, the person's environment does not
+ * decide where that is, and a session that cannot be counted does not start. */
 void run_find_slots(const struct invocation *r, struct setup_slots *s);
 
-/* Take one of the person's places: for a session, and for a program where a
- * login is all that the person has. */
+/* Take one of the person's places: for a session, and for the program of a
+ * login if the administrator locked the configuration. */
 void run_claim_slot(struct invocation *r);
 
-/* Where the person's sessions have their sockets. The environment has no say
- * where an administrator set limits. `state` has PATH_MAX bytes. */
+/* Find where the person's sessions have their sockets. The environment does not
+ * decide that if the administrator locked the configuration. `state` has
+ * PATH_MAX bytes. */
 void run_find_places(
 	const struct invocation *r, struct rundir_of *of, char *state);
 
-/* The exit status goes into the log; a failure is said, and ends us here. */
+/* Log the exit status, and return it. If `status` is below 0, end by run_die().
+ */
 int run_end(struct invocation *r, int status, const struct err *e);
 
-/* ---- injail.c: the exit status of what runs ---- */
+/* ---- injail.c ---- */
 
-/* A session, or the program that the options ask for. */
+/* Run a session, or the program that the options ask for. Returns its exit
+ * status. */
 int injail_run(struct invocation *r);
 
-/* The same in a jail that there is already. */
+/* The same in a jail that exists already. */
 int injail_run_started(struct invocation *r, bool program);
 
 /* ---- ongoing.c ---- */
 
-/* The person's sessions, and with `all` everybody's. */
+/* List the person's sessions, and with `all` those of every account. */
 void ongoing_open_registry(
 	const struct invocation *r, struct registry *list, bool all);
 
 /* True if the session goes on without its terminal. */
 bool ongoing_lingers(const struct invocation *r);
 
-/* Offer what could be gone back to. The exit status, or -1: a new session. */
+/* Offer the sessions that the person can go back to. Returns the exit status,
+ * or -1: begin a new session. */
 int ongoing_offer(const struct invocation *r);
 
-/* From here on another process may be what the shell waits for. */
+/* Fork: the parent becomes the client, for which the shell waits. Only the
+ * child returns. */
 void ongoing_begin_client(struct invocation *r);
 
-/* A session that has no socket has no other terminal, either. */
+/* Open the session's socket. Without one, no other terminal can come. */
 void ongoing_open_control(struct invocation *r);
 
 /* --sessions; --attach, --end and --message. The exit status. */
