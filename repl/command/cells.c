@@ -128,7 +128,7 @@ int cells_history(
 
 /* Append output without its colour sequences. page_show() would show them as
  * the text "\x1b[31m". */
-static void add_uncoloured(struct strbuf *b, const char *s, size_t n)
+static void add_uncoloured_output(struct strbuf *b, const char *s, size_t n)
 {
 	const char *end = s + n, *esc;
 
@@ -167,7 +167,7 @@ int cells_out(struct session *s, const struct command_line *line, struct err *e)
 	}
 	if (!o->bytes.n)
 		session_frame(s, "cell %" PRIu32 " wrote nothing", o->no);
-	add_uncoloured(&text, o->bytes.s, o->bytes.n);
+	add_uncoloured_output(&text, o->bytes.s, o->bytes.n);
 	if (!text.failed)
 		page_show(s, text.s, text.n);
 	strbuf_free(&text);

@@ -56,7 +56,7 @@ static bool can_ask(const struct session *s)
 	return s->term->in_tty && !s->over;
 }
 
-static struct transfer transfer_for(struct session *s)
+static struct transfer make_transfer(struct session *s)
 {
 	s->signals->interrupt = false;
 	return (struct transfer){
@@ -152,7 +152,7 @@ static int find_home_target(struct session *s, const struct command_line *line,
 int files_upload(
 	struct session *s, const struct command_line *line, struct err *e)
 {
-	struct transfer t = transfer_for(s);
+	struct transfer t = make_transfer(s);
 	struct command_line rest = *line;
 	const char *to;
 	int r;
@@ -180,7 +180,7 @@ bool files_is_target(struct session *s, const char *name)
 int files_download(
 	struct session *s, const struct command_line *line, struct err *e)
 {
-	struct transfer t = transfer_for(s);
+	struct transfer t = make_transfer(s);
 	struct command_line rest = *line;
 	const struct lexer_word *last;
 	const char *to = NULL;
@@ -202,7 +202,7 @@ int files_download(
 void files_start(struct session *s)
 {
 	const struct options *o = s->opt;
-	struct transfer t = transfer_for(s);
+	struct transfer t = make_transfer(s);
 
 	upload_skeleton(&t, s->cfg->skeleton);
 	for (size_t i = 0; i < o->nuploads && !s->over; i++)
@@ -224,7 +224,7 @@ int files_ready(struct session *s, struct err *e)
 int files_finish(struct session *s)
 {
 	const struct options *o = s->opt;
-	struct transfer t = transfer_for(s);
+	struct transfer t = make_transfer(s);
 	int r = 0;
 
 	t.skip_saved = true;
@@ -532,8 +532,8 @@ static int count_removal(struct removal_count *h,
 	h->asks = h->dirs || !n;
 	for (int k = 0; k < n; k++) {
 		h->asks |= words[k].is_pattern;
-		/* Where not all entries are listed, one that is not may have
-		 * exactly this name. */
+		/* If the list is not complete, an entry that is not in it may
+		 * have exactly this name. */
 		if (!found[k] && !h->more)
 			return refuse_missing(&words[k], e);
 		if (!found[k] && words[k].is_pattern)

@@ -126,7 +126,8 @@ int info_doc(struct session *s, const struct command_line *line, struct err *e)
 
 /* ---- :limits ---- */
 
-/* In place of an enum enforce_limit: the same on every host. */
+/* In place of an enum enforce_limit: the front end enforces it on every host.
+ */
 enum { BY_THE_FRONT_END = -1 };
 
 /* The usage that :limits shows beside a limit. */

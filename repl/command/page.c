@@ -15,7 +15,7 @@
 
 #define DRAIN_MS 2000
 
-static void write_out(struct session *s, struct strbuf *b)
+static void write_to_terminal(struct session *s, struct strbuf *b)
 {
 	/* No check for errors: session_wait_keys() reports a terminal that is
 	 * gone. */
@@ -43,7 +43,7 @@ static void turn_pages(struct session *s, struct pager *p)
 		int n, rows, columns;
 
 		pager_draw(p, &b);
-		write_out(s, &b);
+		write_to_terminal(s, &b);
 		n = session_wait_keys(s, &keys, out);
 		on = n >= 0;
 		for (int i = 0; on && i < n; i++)
@@ -53,7 +53,7 @@ static void turn_pages(struct session *s, struct pager *p)
 			pager_resize(p, rows, columns);
 	}
 	strbuf_printf(&b, "\x1b[%d;1H\x1b[K\x1b[?1049l", p->rows);
-	write_out(s, &b);
+	write_to_terminal(s, &b);
 	strbuf_free(&b);
 	terminal_restore(s->term);
 }
