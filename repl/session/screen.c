@@ -135,7 +135,7 @@ static void begin_output(struct session *s, const char *mark)
 
 /* Count the bytes that take at most *room rows of the terminal, and subtract
  * the rows that they take. */
-static size_t take_rows(
+static size_t count_row_bytes(
 	const struct terminal *t, const char *buf, size_t n, int *room)
 {
 	int columns = t->cols ? t->cols : 80, column = 0;
@@ -156,7 +156,7 @@ static size_t take_rows(
 }
 
 /* Length of the line's end that a piece of output begins with. */
-static size_t line_end(const char *buf, size_t n)
+static size_t measure_line_end(const char *buf, size_t n)
 {
 	if (n > 1 && buf[0] == '\r' && buf[1] == '\n')
 		return 2;
@@ -174,7 +174,7 @@ static void print_frame(void *arg, const char *text)
 static void show_piece(struct session *s, const char *buf, size_t n)
 {
 	struct screen *sc = s->screen;
-	size_t shown = sc->line_ended ? line_end(buf, n) : 0;
+	size_t shown = sc->line_ended ? measure_line_end(buf, n) : 0;
 	struct output_report r;
 
 	output_background(&sc->output, buf + shown, n - shown, &r);
@@ -216,7 +216,7 @@ static void show_background(struct session *s, const char *buf, size_t n)
 			sc->behind.cut += n;
 			return;
 		}
-		part = take_rows(s->term, buf, n, &sc->room);
+		part = count_row_bytes(s->term, buf, n, &sc->room);
 		show_piece(s, buf, part);
 		buf += part;
 		n -= part;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.h - the person's view of a session, and two files that runs without a
- * prompt use, too
+ * session.h - the person's view of a session; setup.c and notices.c serve every
+ * kind of run
  *
  *	prompt.c	a session from banner to end
  *	session.c	printing, asking, leaving
@@ -61,7 +61,7 @@ struct watchers;
 
 /* ---- session.c ---- */
 
-/* How many figures that frame lines have named we remember. */
+/* Most figures named by frame lines that we remember. */
 #define SESSION_FIGURES 64
 
 /* Calls to the layer above: the commands, and what the command line asks for
@@ -507,8 +507,8 @@ struct setup {
 const char *const *setup_list(
 	const char *to[static SETUP_LIST + 1], const struct strlist *l);
 
-/* The same for Python's environment. With `plain` NO_COLOR comes first, so that
- * the list may change it. */
+/* Copy a list of variables for Python, as setup_list() does. With `plain`
+ * NO_COLOR comes first, so that the list may change it. */
 const char *const *setup_env(const char *to[static SETUP_LIST + 2],
 	const struct strlist *l, bool plain);
 

@@ -123,7 +123,7 @@ static bool join_output(struct view_watcher *w, const struct watcher_head *h,
 	return true;
 }
 
-static bool is_rare(const struct watcher_head *h)
+static bool message_is_rare(const struct watcher_head *h)
 {
 	return h->kind == WATCHER_LINE || h->kind == WATCHER_END ||
 	       h->kind == WATCHER_BREAK || h->kind == WATCHER_OVER;
@@ -144,9 +144,9 @@ static void add_message(struct view_watcher *w, const struct watcher_head *h,
 	const void *buf, size_t n)
 {
 	size_t waits = w->queue.n - w->at;
-	size_t room = is_rare(h)  ? WAITS_MAX
-		      : w->missed ? OUTPUT_MAX / 2
-				  : OUTPUT_MAX;
+	size_t room = message_is_rare(h) ? WAITS_MAX
+		      : w->missed	 ? OUTPUT_MAX / 2
+					 : OUTPUT_MAX;
 
 	if (waits + sizeof(*h) + n > room || w->queue.failed) {
 		w->missed += n;
@@ -158,7 +158,7 @@ static void add_message(struct view_watcher *w, const struct watcher_head *h,
 	send_queue(w);
 }
 
-static void add_all(struct view_watcher *w, struct watcher_head h,
+static void add_in_parts(struct view_watcher *w, struct watcher_head h,
 	const void *buf, size_t n)
 {
 	size_t at = 0, part;
@@ -180,7 +180,7 @@ void watchers_add(
 
 	for (int i = 0; s->watchers && i < WATCHERS_MAX; i++)
 		if (s->watchers->v[i].fd >= 0)
-			add_all(&s->watchers->v[i], h, buf, n);
+			add_in_parts(&s->watchers->v[i], h, buf, n);
 }
 
 void watchers_say(struct session *s, const char *text)
@@ -222,7 +222,7 @@ static void send_running_cell(struct session *s, struct view_watcher *w,
 	struct watcher_head h = {.magic = ATTACH_MAGIC, .kind = WATCHER_SOURCE};
 	size_t n = o && !o->bytes.failed ? o->bytes.n : 0, from = 0;
 
-	add_all(w, h, runs->src, runs->n);
+	add_in_parts(w, h, runs->src, runs->n);
 	if (n > (size_t)s->cfg->limits.output_bytes)
 		n = (size_t)s->cfg->limits.output_bytes;
 	if (n > WATCHER_DATA)
@@ -230,7 +230,7 @@ static void send_running_cell(struct session *s, struct view_watcher *w,
 	w->missed += from;
 	h.kind = WATCHER_OUTPUT;
 	if (n)
-		add_all(w, h, o->bytes.s + from, n - from);
+		add_in_parts(w, h, o->bytes.s + from, n - from);
 }
 
 const struct watchers_who *watchers_begin(struct session *s,
