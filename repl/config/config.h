@@ -211,7 +211,7 @@ int config_load(struct config *cfg, const struct config_where *where,
  * for a key that does not exist. */
 const char *config_source(const struct config *cfg, const char *name);
 
-/* The same, or NULL if the value is built in. */
+/* The source of "section.key", or NULL if the value is built in. */
 const char *config_set_in(const struct config *cfg, const char *name);
 
 /* True if the policy allows the session command `name` (without its colon). */
@@ -316,8 +316,8 @@ const char *config_value_format(const struct config *cfg,
 void config_value_write(const struct config *cfg, const struct config_key *key,
 	struct strbuf *b);
 
-/* Append `text` as a file would have it, with quotes where it needs them: to be
- * a value, to be one item of a list, or to have a comment behind it. */
+/* Append `text` as a file would have it, in quotes if it needs them: as a
+ * value, as one item of a list, or before a comment. */
 enum config_value_quotes { QUOTES_VALUE, QUOTES_ITEM, QUOTES_COMMENTED };
 void config_value_quote(
 	struct strbuf *b, const char *text, enum config_value_quotes when);

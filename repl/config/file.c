@@ -147,7 +147,7 @@ struct file_pass {
 	char place[PATH_MAX + 16];
 };
 
-static const char *line_place(struct file_pass *p)
+static const char *format_place(struct file_pass *p)
 {
 	snprintf(p->place, sizeof(p->place), "%s:%d", p->shown, p->line);
 	return p->place;
@@ -185,8 +185,8 @@ static int handle_pair(
 	void *user, const char *section, const char *name, const char *value)
 {
 	struct file_pass *p = user;
-	struct config_line line = {
-		line_place(p), section, name, p->value, p->line, p->commented};
+	struct config_line line = {format_place(p), section, name, p->value,
+		p->line, p->commented};
 
 	if (!value) /* some builds of inih call this for a section, too */
 		return 1;
@@ -209,7 +209,7 @@ static void check_section(struct file_pass *p, char *s)
 	const struct config_key *near;
 
 	if (!end || (*rest && *rest != ';' && *rest != '#')) {
-		config_errors_add(p->errors, line_place(p),
+		config_errors_add(p->errors, format_place(p),
 			"expected [section] alone on its line");
 		/* A broken heading still ends the section before it. */
 		if (!end)
@@ -219,7 +219,7 @@ static void check_section(struct file_pass *p, char *s)
 	*end = '\0';
 	near = config_keys_nearest(s + 1, NULL);
 	if (!config_keys_find(s + 1, NULL))
-		config_errors_add(p->errors, line_place(p),
+		config_errors_add(p->errors, format_place(p),
 			"no section [%s]%s%s%s", s + 1,
 			near ? "; did you mean [" : "",
 			near ? near->section : "", near ? "]?" : "");
@@ -233,10 +233,10 @@ static bool check_line(struct file_pass *p, const char *s, size_t n, int room)
 	if (!n || *s == '#' || *s == ';')
 		return false;
 	if (n > CONFIG_LINE_MAX || (int)n + 3 > room)
-		config_errors_add(p->errors, line_place(p),
+		config_errors_add(p->errors, format_place(p),
 			"expected a line of at most %d bytes", CONFIG_LINE_MAX);
 	else if (!utf8_is_text(s, n, "\t"))
-		config_errors_add(p->errors, line_place(p),
+		config_errors_add(p->errors, format_place(p),
 			"expected UTF-8 text without control characters");
 	else
 		return true;
@@ -273,7 +273,7 @@ static char *feed_line(char *str, int room, void *stream)
 	for (at = str; at < sign && !is_comment(str, at); at++)
 		;
 	if (at != sign) {
-		config_errors_add(p->errors, line_place(p),
+		config_errors_add(p->errors, format_place(p),
 			"expected [section], or key = value");
 		str[0] = '\0';
 		return str;
@@ -301,7 +301,7 @@ void config_file_read(const struct config_file *file,
 	if (nul < n) {
 		for (p.line = 1; p.next < text + nul; p.next++)
 			p.line += *p.next == '\n';
-		config_errors_add(errors, line_place(&p),
+		config_errors_add(errors, format_place(&p),
 			"expected text, not a NUL byte");
 		return;
 	}

@@ -393,7 +393,7 @@ int options_parse(struct options *o, int argc, char *const *argv, bool terminal,
 	return check_together(o, e);
 }
 
-static void pairs_fini(struct options_pair *pairs, size_t n)
+static void free_pairs(struct options_pair *pairs, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(pairs[i].from);
@@ -407,8 +407,8 @@ void options_fini(struct options *o)
 	for (size_t i = 0; i < o->nsets; i++)
 		free(o->sets[i]);
 	free(o->sets);
-	pairs_fini(o->uploads, o->nuploads);
-	pairs_fini(o->downloads, o->ndownloads);
+	free_pairs(o->uploads, o->nuploads);
+	free_pairs(o->downloads, o->ndownloads);
 	*o = (struct options){0};
 }
 

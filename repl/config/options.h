@@ -18,7 +18,7 @@ enum options_mode {
 	OPTIONS_CODE,	      /* text: source, -c */
 	OPTIONS_MODULE,	      /* text: module, -m */
 	OPTIONS_CELL,	      /* text: source, -e */
-	OPTIONS_REMOTE,	      /* text: what scp, sftp or rsync asked for */
+	OPTIONS_REMOTE,	      /* text: command of scp, sftp or rsync */
 	OPTIONS_STDIN,	      /* a program from standard input */
 	OPTIONS_EVAL,	      /* JSON requests from standard input */
 	OPTIONS_MCP,	      /* an agent on standard input */

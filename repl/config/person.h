@@ -14,7 +14,7 @@
 struct person {
 	char *name, *shell;
 	char *account_home; /* of the password entry */
-	char *home;	    /* the same, or of person_prefer_home() */
+	char *home;	    /* account_home, or of person_prefer_home() */
 	char *groups[PERSON_GROUPS_MAX];
 	size_t n_groups;
 };
@@ -26,7 +26,7 @@ void person_find(struct person *p, uid_t uid);
 void person_find_groups(struct person *p, uid_t uid);
 
 /* Use `home` in place of the account's, if that is an absolute path. Only for a
- * person who does not log in. */
+ * run that is no login. */
 void person_prefer_home(struct person *p, const char *home);
 
 void person_free(struct person *p);
