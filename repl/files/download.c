@@ -62,7 +62,7 @@ static int make_safe_path(
 
 /* How many bytes the first `n` components of `path` have; 0 when it has fewer
  * components. */
-static size_t first_components(const char *path, int n)
+static size_t measure_components(const char *path, int n)
 {
 	const char *p = path;
 
@@ -89,7 +89,7 @@ static bool pattern_selects(const char *pattern, const char *path)
 		components++;
 		p += strcspn(p, "/");
 	}
-	n = first_components(path, components);
+	n = measure_components(path, components);
 	if (!n || !path[n] || n >= sizeof(top))
 		return false;
 	memcpy(top, path, n);
@@ -324,7 +324,7 @@ static int copy_file(
 }
 
 /* Copy a file, or leave it out. 0; -1 with e: copy no more files. */
-static int copy_or_leave_out(
+static int copy_or_leave_file(
 	struct download *d, struct manifest_item *item, int in, struct err *e)
 {
 	const struct jail_file *f;
@@ -365,7 +365,7 @@ static int copy_batch(
 
 		for (int i = at; i < at + some; i++) {
 			if (r == 0)
-				r = copy_or_leave_out(
+				r = copy_or_leave_file(
 					d, b->items[i], b->in[i], e);
 			close(b->in[i]);
 		}

@@ -20,7 +20,7 @@ static size_t find_index(const struct ledger *l, const char *path)
 {
 	size_t from = 0, to = l->n;
 
-	/* A transfer notes its files in the same order. */
+	/* A transfer notes its files in the order of their paths. */
 	if (to && strcmp(l->v[to - 1].path, path) < 0)
 		return to;
 	while (from < to) {
