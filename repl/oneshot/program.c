@@ -129,7 +129,7 @@ static void break_channel(struct channel *c, int error)
 	channel_close(c);
 }
 
-static ssize_t write_some(struct channel *c)
+static ssize_t write_chunk(struct channel *c)
 {
 	const char *p = c->buf + c->at;
 
@@ -144,7 +144,7 @@ static ssize_t write_some(struct channel *c)
 
 static void write_buffer(struct channel *c)
 {
-	ssize_t w = write_some(c);
+	ssize_t w = write_chunk(c);
 
 	if (w < 0 && errno != EAGAIN && errno != EINTR) {
 		break_channel(c, errno);
@@ -447,7 +447,7 @@ static void refuse_file(void *arg, const struct err *e)
 	terminal_refuse(e);
 }
 
-static struct transfer transfer_for(struct program *p)
+static struct transfer make_transfer(struct program *p)
 {
 	const struct program_start *start = p->start;
 
@@ -469,7 +469,7 @@ static struct transfer transfer_for(struct program *p)
 static int upload_all(struct program *p, struct err *e)
 {
 	const struct options *o = p->start->opt;
-	struct transfer t = transfer_for(p);
+	struct transfer t = make_transfer(p);
 	int r = 0;
 
 	upload_skeleton(&t, p->start->cfg->skeleton);
@@ -507,7 +507,7 @@ static int check_targets(struct program *p, struct err *e)
 static int download_all(struct program *p)
 {
 	const struct options *o = p->start->opt;
-	struct transfer t = transfer_for(p);
+	struct transfer t = make_transfer(p);
 	int r = 0;
 
 	for (size_t i = 0; i < o->ndownloads; i++)
@@ -539,7 +539,7 @@ static void take_tty_bytes(void *arg, const char *buf, size_t n)
 	output_feed(&p->output, buf, n);
 }
 
-static int tty_open(struct program *p, struct err *e)
+static int open_tty_output(struct program *p, struct err *e)
 {
 	const struct config *cfg = p->start->cfg;
 	struct output_opts opts = {
@@ -709,7 +709,7 @@ static void poll_once(struct program *p)
 	lines_move(&p->lines, polls + POLL_LINES);
 }
 
-static void tty_finish(struct program *p)
+static void finish_tty_output(struct program *p)
 {
 	struct output_report r;
 
@@ -769,14 +769,14 @@ static int run_program(struct program *p, struct err *e)
 				      .events = take_events,
 				      .arg = p,
 			      });
-	if (tty_open(p, e) < 0 || check_targets(p, e) < 0 ||
+	if (open_tty_output(p, e) < 0 || check_targets(p, e) < 0 ||
 		begin_program(p, e) < 0)
 		return -1;
 	if (p->cancelled)
 		return 0;
 	while (!is_over(p))
 		poll_once(p);
-	tty_finish(p);
+	finish_tty_output(p);
 	terminal_restore(start->term);
 	hold_suspend(false);
 	if (p->notices.n && !p->notices.failed)
