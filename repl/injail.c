@@ -75,7 +75,7 @@ static struct program_start make_program_start(struct invocation *r)
 	};
 }
 
-static void start_early(struct invocation *r)
+static void start_program_early(struct invocation *r)
 {
 	const struct program_start start = make_program_start(r);
 
@@ -127,7 +127,7 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 	await_jail(r, &f);
 	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
 	if (!session)
-		start_early(r);
+		start_program_early(r);
 	/* If the warden waits for this core, let it start the program now. */
 	if (r->early)
 		sched_yield();

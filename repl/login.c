@@ -41,7 +41,8 @@ static const char *non_empty(const char *s)
 }
 
 /* The length of the first word at `s`, and its part after the last slash. */
-static size_t first_word(const char *s, const char **base, size_t *base_len)
+static size_t measure_first_word(
+	const char *s, const char **base, size_t *base_len)
 {
 	size_t n = strcspn(s, BLANKS);
 
@@ -65,7 +66,7 @@ static bool is_program(const char *command, const char *name, const char *word)
 	size_t len, n;
 
 	command += strspn(command, BLANKS);
-	n = first_word(command, &base, &len);
+	n = measure_first_word(command, &base, &len);
 	if (!word_is(base, len, name))
 		return false;
 	command += n + strspn(command + n, BLANKS);
@@ -74,7 +75,8 @@ static bool is_program(const char *command, const char *name, const char *word)
 	       !command[n + strspn(command + n, BLANKS)];
 }
 
-/* True if ForceCommand names us, who are the account's shell, too. */
+/* True if ForceCommand names this program, which is the account's shell, too.
+ */
 static bool names_ourselves(const char *command)
 {
 	return is_program(command, "cellblock", NULL) ||
@@ -174,7 +176,7 @@ const char *login_service(const char *command)
 	if (!command || strchr(command, '\n'))
 		return NULL;
 	command += strspn(command, BLANKS);
-	n = first_word(command, &base, &len);
+	n = measure_first_word(command, &base, &len);
 	for (size_t i = 0; i < sizeof(far_ends) / sizeof(far_ends[0]); i++) {
 		if (!word_is(base, len, far_ends[i].program))
 			continue;

@@ -151,9 +151,9 @@ _Noreturn void run_die(const struct err *e);
 /* End by run_die() if a step has failed: it returned `r`, below 0. */
 void run_must(int r, const struct err *e);
 
-/* The same for a step without which there is no jail. The error becomes
- * ERR_JAIL, unless the configuration forbids the jail, or there are too many
- * sessions. */
+/* Do what run_must() does, for a step without which there is no jail. The error
+ * becomes ERR_JAIL, unless the configuration forbids the jail, or there are too
+ * many sessions. */
 void run_must_for_jail(int r, struct err *e);
 
 /* Set a UTF-8 locale, because the C library tells us the widths of characters.
@@ -191,7 +191,7 @@ int run_end(struct invocation *r, int status, const struct err *e);
  * status. */
 int injail_run(struct invocation *r);
 
-/* The same in a jail that exists already. */
+/* Do what injail_run() does, in a jail that exists already. */
 int injail_run_started(struct invocation *r, bool program);
 
 /* ---- ongoing.c ---- */
