@@ -142,6 +142,7 @@ static pid_t begin_unseen(struct invocation *r)
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
 		r->control = control_new(ends[1]);
+		run_must(r->control ? 0 : err_errno(&e, "begin a session"), &e);
 		r->opt.mode = OPTIONS_SESSION;
 		r->unseen = true;
 	} else {
@@ -164,8 +165,14 @@ static void await_unseen(struct invocation *r, pid_t pid, struct registry *list)
 			if (list->v[i].answered && list->v[i].status.pid == pid)
 				return;
 		registry_free(list);
-		if (waitpid(pid, &status, WNOHANG) == pid)
-			exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			/* It has said why, unless it ended as it should. */
+			if (status)
+				exit(WIFEXITED(status) ? WEXITSTATUS(status)
+						       : 1);
+			err_set(&e, "the session that was begun has ended");
+			run_die(&e);
+		}
 		poll(NULL, 0, UNSEEN_LOOK_MS);
 	}
 	err_set(&e, "a session was begun, and does not answer");

@@ -168,7 +168,7 @@ static void add_state(struct verdict_line *l, uint32_t back_to, uint32_t names)
 		text_count(count, sizeof(count), names, "name", NULL));
 }
 
-static bool stopped_by_the_clock(const struct jail_done *d)
+static bool is_killed_but_not_for_memory(const struct jail_done *d)
 {
 	return d->how == HOW_KILLED && d->limit != LIMIT_MEMORY;
 }
@@ -187,7 +187,7 @@ static void add_after(struct verdict_line *l, const struct jail_done *d)
 		return;
 	case AFTER_ROLLED_BACK:
 		add_state(l, d->back_to, d->names);
-		if (!stopped_by_the_clock(d))
+		if (!is_killed_but_not_for_memory(d))
 			return;
 		begin_part(l);
 		add_words(l, "home kept");

@@ -195,11 +195,12 @@ int cell_open(struct session *s, struct err *e)
 
 void cell_close(struct session *s)
 {
-	if (s->cell)
-		strbuf_free(&s->cell->stack);
+	if (!s->cell)
+		return;
+	strbuf_free(&s->cell->stack);
 	free(s->cell);
-	drive_forget(&s->drive);
 	s->cell = NULL;
+	drive_forget(&s->drive);
 }
 
 /* ---- running a cell ---- */

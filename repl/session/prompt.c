@@ -218,6 +218,8 @@ static void read_and_run(struct session *s)
 	case EDITOR_EOF:
 		if (s->term->in_tty)
 			session_leave(s, 0);
+		else if (s->unseen)
+			terminals_lose(s);
 		else
 			session_end(s, s->status);
 		break;

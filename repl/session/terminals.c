@@ -109,17 +109,18 @@ static void append_bytes(void *arg, const void *buf, size_t n)
 	strbuf_add(arg, buf, n);
 }
 
-/* Filter the end of the missed output for this terminal. Frame lines in it are
- * ours, so the filter lets their bars pass (v->alone). */
-static void filter_missed(
-	const struct session *s, const char *buf, size_t n, struct strbuf *out)
+/* Filter the end of an output for this terminal. With `bars` its frame lines
+ * are ours, and pass; otherwise the guest may have written them. */
+static void filter_missed(const struct session *s, const char *buf, size_t n,
+	bool bars, struct strbuf *out)
 {
 	auto_free struct vt *v = malloc(sizeof(*v));
 
 	if (!v)
 		return;
 	vt_init(v, s->term->colour ? VT_SAFE : VT_PLAIN, append_bytes, out);
-	v->late = v->alone = v->lf_returns = true;
+	v->late = v->lf_returns = true;
+	v->alone = bars;
 	for (size_t i = 0; i < n; i++)
 		if (buf[i] != '\r')
 			vt_feed(v, buf + i, 1);
@@ -142,12 +143,12 @@ static size_t find_last_lines(const char *buf, size_t n, int lines)
 }
 
 /* Show the end of a text, at most MISSED_LINES lines. */
-static void show_end(struct session *s, const char *buf, size_t n)
+static void show_end(struct session *s, const char *buf, size_t n, bool bars)
 {
 	size_t at = find_last_lines(buf, n, MISSED_LINES);
 	struct strbuf b = {0};
 
-	filter_missed(s, buf + at, n - at, &b);
+	filter_missed(s, buf + at, n - at, bars, &b);
 	if (b.n && !b.failed)
 		session_print(s, b.s, b.n);
 	strbuf_free(&b);
@@ -170,7 +171,7 @@ static void show_again(struct session *s, bool unseen)
 		control_id(s->control), (unsigned)s->cell_no,
 		(unsigned)s->cell_no);
 	if (o->total == o->bytes.n)
-		show_end(s, o->bytes.s, o->bytes.n);
+		show_end(s, o->bytes.s, o->bytes.n, false);
 }
 
 static void show_missed(
@@ -194,7 +195,7 @@ static void show_missed(
 	session_frame(s, "missed while away: %s%s%s",
 		text_count(count, sizeof(count), lines, "line", NULL), follow,
 		out);
-	show_end(s, buf, n);
+	show_end(s, buf, n, true);
 }
 
 static void put_env(const char *name, const char *value)

@@ -41,7 +41,7 @@ def test_a_cell_goes_on_without_a_terminal(many):
 def test_what_a_dead_line_may_have_swallowed_is_shown_again(many, was_seen):
     """A line is dead long before anybody notices, and a cell writes into it."""
     s = many.start()
-    s.run("for i in range(30): print('n', i)\n")
+    s.run("for i in range(30): print('n', i, '\\n\\xa6 [not ours]' * (i == 28))\n")
     if was_seen:
         s.run("")
     many.lose(s)
@@ -50,6 +50,7 @@ def test_what_a_dead_line_may_have_swallowed_is_shown_again(many, was_seen):
     text = t.all_text()
     assert ("cell 1 wrote last may not have come · :out 1" in text) != was_seen
     assert ("n 29\n" in text) != was_seen and "n 9\n" not in text
+    assert ("[not ours]" in text) != was_seen and "¦ [not ours]" not in text
 
 
 def test_detach_leaves_the_session_and_says_how_to_come_back(many):
