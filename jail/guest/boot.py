@@ -25,7 +25,7 @@ if sys.version_info < (3, 9):
     sys.exit("Python %d.%d is too old for cells, which need 3.9 or newer; "
              "programs (FILE, -c, -m) may have any" % sys.version_info[:2])
 from posix import getpid, write
-from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
+from _signal import SIG_BLOCK, SIGQUIT, pthread_sigmask, valid_signals
 
 GUEST = globals()
 STACK_SIGNAL = 64  # WIRE_STACK_SIGNAL
@@ -67,7 +67,11 @@ def prepare(hurried=False):
 
 def program(source, done=lambda: None):
     "what escapes from the cell ends Python as it ends a program"
-    execute("<cell 1>", source)
+    try:  # a key that was pressed before is for the cell
+        pthread_sigmask(SIG_UNBLOCK, (SIGINT, SIGQUIT))
+        execute("<cell 1>", source)
+    except KeyboardInterrupt as e:
+        S.error = e
     done()
     e = S.error
     if e is None:

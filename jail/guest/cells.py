@@ -219,6 +219,14 @@ def show_figures(before):
             plt.close(manager.num)
 
 
+def is_open(fd, file):
+    "whether a cell has neither closed nor replaced it"
+    try:
+        return fstat(fd)[1:3] == file
+    except OSError:
+        return False
+
+
 def columns():
     try:
         return get_terminal_size(S.mark).columns or 80

@@ -210,14 +210,6 @@ def serve():
                 pass
 
 
-def is_open(fd, file):
-    "whether a cell has neither closed nor replaced it"
-    try:
-        return fstat(fd)[1:3] == file
-    except OSError:
-        return False
-
-
 def high(fd, at=512):
     "move a descriptor away from code that closes or expects small numbers"
     if fd < 500:

@@ -27,7 +27,9 @@ def request(report, source, variables, shows):
             shown(value)
 
     sys.displayhook = keep_value
-    program(source, lambda: tell_all(report, shows))
+    known = fstat(report)[1:3]
+    program(source,
+            lambda: is_open(report, known) and tell_all(report, shows))
 
 
 def tell_all(report, shows):
@@ -37,10 +39,7 @@ def tell_all(report, shows):
     plt = sys.modules.get("matplotlib.pyplot")
     if plt is not None:
         tell_figures(report, plt)
-    try:
-        close(report)
-    except OSError:  # the cell closed it, as it may
-        pass
+    close(report)
 
 
 def tell_value(report, value):

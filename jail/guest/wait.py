@@ -12,6 +12,7 @@
 # Leaves:    stdio and sys.argv as if Python had been started with them
 SOCKET = __import__("_socket").socket
 CTL, TTY = map(int, ARGS[1:3])
+REPORT = 600
 part("lease")
 part("request")
 
@@ -64,7 +65,12 @@ def wait():
     if size:
         what = loads(pread(file, size, at))
         close(file)
-        request(fds[0], *what)
+        try:  # out of the way of the user's descriptors
+            report = dup2(fds[0], REPORT, False)
+            close(fds[0])
+        except OSError:
+            report = fds[0]
+        request(report, *what)
         return
     argv, env = strings(file)
     close(file)

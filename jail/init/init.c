@@ -503,7 +503,7 @@ static int take_lease(struct pid1 *p, struct err *e)
 	p->asked.memory_max = p->spec.limits.memory_bytes;
 	if (plan_make(&p->plan, &p->spec, p->in.host, e) < 0 ||
 		lower_limits(&p->plan, e) < 0 ||
-		spawn_lease(&p->spawn, &p->spec, &p->plan, e) < 0)
+		spawn_lease(&p->spawn, &p->spec, &p->plan, p->live, e) < 0)
 		return -1;
 	limit_processes(p);
 	return 0;

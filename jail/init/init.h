@@ -279,9 +279,10 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, const struct apply_ctx *built,
 	const struct cgroup *cgroup, struct err *e);
 
-/* The same again, with what a lease has changed. Borrows both. */
+/* The same again, with what a lease has changed. Borrows both. A held process,
+ * and the Python `live` of a cell, get the lower limits. */
 int spawn_lease(struct spawn *s, const struct jail_spec *spec,
-	const struct plan *plan, struct err *e);
+	const struct plan *plan, pid_t live, struct err *e);
 
 /* Room for the variables that a lease changes in a Python that is up:
  * NAME=VALUE, each with its NUL, but what python.env has in its place. The

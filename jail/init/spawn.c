@@ -146,34 +146,42 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	return 0;
 }
 
-/* True if the held process is as the new plan has it, its limits lowered. */
-static int held_fits(const struct spawn *s, const struct plan *plan)
+/* Lower the limits of a process that was started under the old plan: 0, or -1.
+ * *same: nothing else differs. */
+static int lower_rlimits(
+	const struct spawn *s, pid_t pid, const struct plan *plan, int *same)
 {
 	const struct plan *was = s->plan;
 
-	if (plan->n != was->n)
-		return 0;
-	for (size_t i = 0; i < plan->n; i++) {
+	*same = plan->n == was->n;
+	for (size_t i = 0; *same && i < plan->n; i++)
+		*same = plan->ops[i].type == was->ops[i].type;
+	for (size_t i = 0; i < plan->n && i < was->n; i++) {
 		const struct plan_op *op = &plan->ops[i];
 		const struct rlimit r = {
 			(rlim_t)op->number, (rlim_t)op->number};
 
-		if (op->type != was->ops[i].type)
-			return 0;
 		if (op->number == was->ops[i].number)
 			continue;
-		if (op->type != PLAN_RLIMIT ||
-			prlimit(s->held.pid, op->which, &r, NULL) < 0)
-			return 0;
+		if (op->type != PLAN_RLIMIT)
+			*same = 0;
+		else if (prlimit(pid, op->which, &r, NULL) < 0)
+			return -1;
 	}
-	return 1;
+	return 0;
 }
 
 int spawn_lease(struct spawn *s, const struct jail_spec *spec,
-	const struct plan *plan, struct err *e)
+	const struct plan *plan, pid_t live, struct err *e)
 {
-	if (s->held.pid && !held_fits(s, plan))
+	int same = 0;
+
+	if (s->held.pid &&
+		(lower_rlimits(s, s->held.pid, plan, &same) < 0 || !same))
 		held_drop(&s->held);
+	if (spec->mode == SPEC_CELL && live > 0 &&
+		lower_rlimits(s, live, plan, &same) < 0)
+		return err_errno(e, "lower the limits of Python");
 	s->spec = spec;
 	s->plan = plan;
 	memset(s->env, 0, sizeof(s->env));
@@ -222,6 +230,7 @@ struct argv {
 	const char *v[WIRE_ARGS_MAX + 16];
 	char numbers[9][24];
 	int n, nnumbers;
+	int driver; /* Python runs under it */
 };
 
 static void argv_number(struct argv *a, int64_t value)
@@ -247,6 +256,7 @@ static int argv_fd(struct argv *a, int fd, struct err *e)
 static int argv_driver(
 	const struct spawn *s, struct argv *a, int parts, struct err *e)
 {
+	a->driver = 1;
 	a->v[a->n++] = "-I";
 	a->v[a->n++] = "-S";
 	a->v[a->n++] = "-c";
@@ -330,19 +340,24 @@ static int child_program(const struct spawn *s, int tty, const int *fds,
 }
 
 /* A program expects the default actions. The warden has reset what its caller
- * ignored; these two are ignored by the warden and init. A session ignores
- * SIGINT: the driver must not be interrupted before it is set up. */
-static void signals_reset(int session)
+ * ignored; these three are ignored by the warden and init. A session ignores
+ * SIGINT: the driver must not be interrupted before it is set up. Where the
+ * driver runs one cell, the keys that end it wait until the cell begins. */
+static void signals_reset(int session, int cell)
 {
-	sigset_t none;
+	sigset_t mask;
 
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	signal(SIGTTOU, SIG_DFL);
 	if (session)
 		signal(SIGINT, SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	sigemptyset(&mask);
+	if (cell) {
+		sigaddset(&mask, SIGINT);
+		sigaddset(&mask, SIGQUIT);
+	}
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
 static int child_argv(const struct spawn *s, int tty, int line, const int *fds,
@@ -385,7 +400,8 @@ static int child_exec(
 				     st->program, &a, e)) < 0)
 		return -1;
 	a.v[a.n] = NULL;
-	signals_reset(s->spec->mode == SPEC_SESSION);
+	signals_reset(s->spec->mode == SPEC_SESSION,
+		a.driver && s->spec->mode != SPEC_SESSION);
 	if (apply_stage(s->plan, PLAN_GUEST, &ctx, e) < 0)
 		return -1;
 	execve(s->spec->python, (char *const *)a.v, (char *const *)s->env);

@@ -23,8 +23,8 @@
  *   files.*            the front end
  *   jail.network       no lease changes it: site_make_plan()
  *
- * A Python that is up keeps RLIMIT_FSIZE as it was, which adds nothing to the
- * sizes, without which there is no lease.
+ * The Python of a session that is up keeps RLIMIT_FSIZE as it was, which adds
+ * nothing to the sizes, without which there is no lease.
  */
 #include "jail/warden/parts.h"
 #include "jail/warden/warden.h"

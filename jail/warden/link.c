@@ -16,6 +16,7 @@
 #include "jail/base/io.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -266,7 +267,8 @@ static void waiting_remove(struct link *l, int i)
 		(size_t)(--l->nwaiting - i) * sizeof(l->waiting[0]));
 }
 
-/* It was not begun, and never will be. */
+/* Tell the front end that a request was not begun, and never will be. A program
+ * ends as if the interrupt had come right after its start. */
 static void refuse_waiting(struct link *l, int i, const char *why)
 {
 	const struct wire_front *m = &l->waiting[i].m;
@@ -276,7 +278,10 @@ static void refuse_waiting(struct link *l, int i, const char *why)
 	ev.done = (struct jail_done){.cell = ev.cell, .how = HOW_REFUSED};
 	snprintf(ev.done.text, sizeof(ev.done.text), "%s", why);
 	err_set(&reply.err, "%s", why);
-	if (m->type == FRONT_RUN)
+	if (m->type == FRONT_START)
+		ev = (struct jail_event){
+			.type = JAIL_EXITED, .program.status = SIGINT};
+	if (m->type == FRONT_RUN || m->type == FRONT_START)
 		link_event(l, &ev, NULL, 0);
 	else
 		link_reply(l, m->seq, &reply, NULL, 0);

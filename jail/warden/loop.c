@@ -42,10 +42,28 @@ static int on_jail_died(struct warden *w)
 	return warden_park(w);
 }
 
+/* End the session at a limit of its life; *wait_ms: no later than the next. */
+static int look_at_life(struct warden *w, int64_t *wait_ms)
+{
+	static const enum jail_limit limits[] = {LIMIT_IDLE, LIMIT_LIFETIME};
+	int64_t due;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
+
+		if (clocks_remaining_ms(&w->clocks, limits[i], &due) <= 0) {
+			link_event(&w->link, &ev, NULL, 0);
+			return SESSION_OVER;
+		}
+		if (due < *wait_ms)
+			*wait_ms = due;
+	}
+	return 0;
+}
+
 /* *wait_ms: until something is due. */
 static int look_at_clocks(struct warden *w, int *wait_ms)
 {
-	static const enum jail_limit limits[] = {LIMIT_IDLE, LIMIT_LIFETIME};
 	int64_t wait = LONGEST_MS, due;
 
 	/* The person is there as long as a program of theirs copies. */
@@ -61,16 +79,8 @@ static int look_at_clocks(struct warden *w, int *wait_ms)
 		return SESSION_OVER;
 	if (due < wait)
 		wait = due;
-	for (size_t i = 0; i < 2; i++) {
-		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
-
-		if (clocks_remaining_ms(&w->clocks, limits[i], &due) <= 0) {
-			link_event(&w->link, &ev, NULL, 0);
-			return SESSION_OVER;
-		}
-		if (due < wait)
-			wait = due;
-	}
+	if (look_at_life(w, &wait) == SESSION_OVER)
+		return SESSION_OVER;
 	*wait_ms = (int)wait;
 	return 0;
 }
@@ -136,8 +146,11 @@ static int await_request(struct warden *w, struct err *e)
 	int ready = 0;
 
 	while (!w->program && link_request_peek(&w->link) < 0) {
-		if (link_wait(&w->link, -1, now_ms() + LONGEST_MS, &ready) ==
-			SESSION_OVER)
+		int64_t wait_ms = LONGEST_MS;
+
+		if (look_at_life(w, &wait_ms) == SESSION_OVER ||
+			link_wait(&w->link, -1, now_ms() + wait_ms, &ready) ==
+				SESSION_OVER)
 			return SESSION_OVER;
 		if (ready && link_take(&w->link, &m, NULL, 0) < 0)
 			return err_set(e, "the jail died before its program");

@@ -141,17 +141,45 @@ static void add_piece(
 		emit_word(b, key, "null");
 }
 
-/* Append the value as JSON if the report has that, else its repr() or null. */
+/* A client's parser may give up on deeper values. */
+static bool is_deeper(const json_t *v, int most)
+{
+	const char *key;
+	json_t *one;
+	size_t i;
+
+	if (most == 0)
+		return json_is_array(v) || json_is_object(v);
+	json_array_foreach(
+		(json_t *)v, i, one) if (is_deeper(one, most - 1)) return true;
+	json_object_foreach((json_t *)v, key,
+		one) if (is_deeper(one, most - 1)) return true;
+	return false;
+}
+
+static bool is_one_line(const struct report_piece *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->p[i] < ' ' || p->p[i] > '~')
+			return false;
+	return true;
+}
+
+/* Append the value as JSON if the report has that, in the digits of Python;
+ * else its repr() or null. */
 static void add_value(struct strbuf *b, const struct report *p)
 {
-	json_t *v = p->json.p ? json_loadb(p->json.p, p->json.n,
-					JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)
-			      : NULL;
+	json_t *v = p->json.p && is_one_line(&p->json)
+			    ? json_loadb(p->json.p, p->json.n,
+				      JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)
+			    : NULL;
 
-	if (v)
-		emit_value(b, "result", v);
-	else
+	if (v && !is_deeper(v, REQUEST_DEPTH_MAX)) {
+		emit_key(b, "result");
+		strbuf_add(b, p->json.p, p->json.n);
+	} else {
 		add_piece(b, "result", p->repr);
+	}
 	json_decref(v);
 }
 

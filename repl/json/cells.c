@@ -42,8 +42,6 @@
 #define REST_MS 2
 /* So many reads empty the largest pipe. */
 #define PIPE_READS 16
-/* Most bytes of all pictures of a cell. */
-#define REPORT_BYTES (16 << 20)
 /* We free a larger buffer before the next cell. */
 #define TEXT_KEPT (64 << 10)
 

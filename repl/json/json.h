@@ -139,6 +139,9 @@ void attach_close(struct attach *a);
 
 /* ---- capture.c ---- */
 
+/* Most bytes of a report: the value of a cell, and all its pictures. */
+#define REPORT_BYTES (16 << 20)
+
 /* Caller's storage; only capture.c writes it. */
 struct capture {
 	int fd; /* owned; -1: closed */
@@ -559,15 +562,15 @@ struct run {
 	struct put put;
 	const char *message; /* RUN_NOTHING */
 	struct err err;
-	uint64_t max, report_max; /* bytes kept */
-	bool gone;		  /* the program is over */
-	bool asked;		  /* the request was sent to the warden */
-	bool puts;		  /* put_files() has more to put */
-	int64_t due_ms;		  /* the warden's answer is due */
-	bool lost;		  /* run_is_lost() */
-	int turns;		  /* how often its pipes were served, */
-	int64_t rest_ms;	  /* and when they are served again */
-	int in;			  /* the program's standard input; -1: closed */
+	uint64_t max;	 /* bytes kept of each output */
+	bool gone;	 /* the program is over */
+	bool asked;	 /* the request was sent to the warden */
+	bool puts;	 /* put_files() has more to put */
+	int64_t due_ms;	 /* the warden's answer is due */
+	bool lost;	 /* run_is_lost() */
+	int turns;	 /* how often its pipes were served, */
+	int64_t rest_ms; /* and when they are served again */
+	int in;		 /* the program's standard input; -1: closed */
 	size_t in_at;
 };
 

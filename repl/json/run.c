@@ -47,7 +47,7 @@ static void handle_up(void *arg, struct jail_event *ev)
 		io_set_nonblock(r->in, 1);
 	capture_open(&r->out, fd_take(&ev->fds[2]), r->max, merged);
 	capture_open(&r->err_out, fd_take(&ev->fds[3]), r->max, false);
-	capture_open(&r->report, fd_take(&ev->fds[4]), r->report_max, false);
+	capture_open(&r->report, fd_take(&ev->fds[4]), REPORT_BYTES, false);
 }
 
 static int start_program(struct jail *j, const struct request *q, struct err *e)
@@ -289,7 +289,6 @@ void run_begin(struct run *r, struct jail *j, const struct request *q,
 	*r = (struct run){.in = -1,
 		.request = q,
 		.max = (uint64_t)cfg->limits.output_bytes,
-		.report_max = (uint64_t)cfg->limits.home_bytes,
 		.due_ms = now_ms() + SILENCE_MS,
 		.out = {.fd = -1},
 		.err_out = {.fd = -1},

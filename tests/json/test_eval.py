@@ -244,6 +244,36 @@ def test_cpu_time_counts_also_of_processes_that_have_ended(ev):
     assert r[2]["cpu_ms"] < r[0]["cpu_ms"], r
 
 
+def test_a_result_has_the_digits_of_python(cb):
+    r = cb.run("--eval", stdin=json.dumps(
+        {"code": "[0.1, 0.1 + 0.2, 1e100, 2.0]"}).encode())
+    assert '"result": [0.1, 0.30000000000000004, 1e+100, 2.0]' in r.text, r
+
+
+TAKEN = """import os
+os.closerange(3, {end})
+files = [open(f"p{{i}}", "w+") for i in range({n})]
+for f in files:
+    if f.fileno() not in ({kept}):
+        os.unlink(f.name)
+5"""
+
+
+def test_nothing_is_reported_into_a_file_of_the_cells(ev):
+    """A cell that closes all descriptors, as a daemon does, and opens files."""
+    r = ev({"code": TAKEN.format(end=100, n=20, kept="4, 5, 6, 7")},
+           {"code": TAKEN.format(end=1024, n=700, kept="600,")})
+    assert [a["result"] for a in r] == [5, None], r
+    assert [[f["size"] for f in a["files"]] for a in r] == [[0] * 4, [0]], r
+
+
+def test_a_forged_result_is_no_deeper_than_a_request(ev):
+    r = ev(*({"code": REPORT + f"""
+text = b'[' * {n} + b']' * {n}
+send(b'json %d\\n' % len(text) + text)"""} for n in (199, 201, 2000)))
+    assert [bool(a["result"]) for a in r] == [True, False, False]
+
+
 def test_results_that_are_no_json(ev):
     r = ev({"code": "2**100"}, {"code": "{1, 2}"}, {"code": "'{1, 2}'"},
            {"code": "None"}, {"code": "1", "last_line_interactive": False})

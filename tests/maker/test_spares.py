@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Jails that root's maker makes ahead: they are as any other, and somebody's own
 from the moment that they are leased."""
+import contextlib
 import os
 import re
 import signal
@@ -463,6 +464,65 @@ for size in (ctypes.sizeof(order.Limits) + 80, 1, 8192):
     assert bob.run("-c", "print(1)").text == "1\n"
     assert ann.asks("import order\nprint(order.ask(order.order())[0])") \
         == "True\n"  # the control
+
+
+@pytest.mark.parametrize("mode, late", [
+    ("-e", "cellblock-init"), ("-c", "cellblock-init"), ("-e", "python3")])
+def test_an_interrupt_before_a_program_begins_ends_it(host, mode, late):
+    """While the jail is leased, and while a Python that is up has not begun."""
+    ann, bob = start(host)
+    slow = [pid for pid in hosttree.descendants(host.maker.pid)
+            if hosttree.status_of(pid).get("Name") == late]
+    assert slow
+    for pid in slow:
+        os.kill(pid, signal.SIGSTOP)
+    p = ann.popen(mode, "print(42)")
+    time.sleep(1)
+    p.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    for pid in slow:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    out, err = p.communicate(timeout=40 * PATIENCE)
+    assert (p.returncode, out) == (130, b"") and b"cellblock:" not in err, err
+    assert bob.run(mode, "print(1)").text == "1\n"
+
+
+def test_a_jail_without_a_program_ends_by_its_clocks(host):
+    ann, _ = start(host)
+    out = ann.asks("""
+import order
+for mode in 1, 2:
+    ok, s = order.ask(order.order(mode=mode, idle_ms=1000))
+    assert ok, s
+    s.settimeout(30)
+    s.setblocking(True)
+    while s.recv(1 << 16):
+        pass
+    print('over')
+""")
+    assert out == "over\n" * 2
+
+
+FORKS = """import os, time
+n = 1
+try:
+    while True:
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        n += 1
+except OSError:
+    print(n)"""
+
+
+@as_any_other
+def test_a_program_may_have_as_many_processes_as_are_asked_for(host, spare):
+    ann, _ = start(host, spare)
+    for mode in "-e", "-c":
+        ready(host, spare * KINDS)
+        r = ann.run("-s", "session.processes=5", mode, FORKS)
+        assert r.text == "5\n", r
 
 
 def test_without_spares_nothing_is_made_ahead(host):
