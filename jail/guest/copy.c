@@ -65,6 +65,7 @@ EXPORT int copy_pages(int ctl);
 #define COPY_MAX 1024
 #define LOOK_MAX 32768
 #define RANGES_MAX 256
+#define MAPPINGS_MAX 4096
 /* How many ranges are copied before it is seen whether a cell waits. */
 #define LISTEN 8
 
@@ -75,8 +76,8 @@ EXPORT int copy_pages(int ctl);
 
 static struct range {
 	uintptr_t from, to;
-} ranges[RANGES_MAX];
-static int nranges;
+} ranges[RANGES_MAX], mappings[MAPPINGS_MAX];
+static int nranges, nmappings;
 static size_t found, looked;
 static uint64_t entries[512];
 static char text[8192];
@@ -120,7 +121,7 @@ static int scan_mapping(int pagemap, uintptr_t from, uintptr_t to, size_t size)
 }
 
 /* A line of /proc/self/maps: FROM-TO PERMISSIONS ... */
-static int scan_line(int pagemap, const char *line, size_t size)
+static int scan_line(const char *line)
 {
 	char *p;
 	uintptr_t from = strtoul(line, &p, 16), to;
@@ -130,13 +131,21 @@ static int scan_line(int pagemap, const char *line, size_t size)
 	to = strtoul(p + 1, &p, 16);
 	if (strncmp(p, " rw", 3) != 0 || p[4] != 'p')
 		return 0;
-	return scan_mapping(pagemap, from, to, size);
+	if (nmappings == MAPPINGS_MAX)
+		return -1;
+	mappings[nmappings++] = (struct range){from, to};
+	return 0;
 }
 
-static int scan_maps(int maps, int pagemap)
+/* The mappings that may have such pages. While the file is open the warden
+ * cannot tell how much memory the kernel holds for it: it is open for this
+ * only. */
+static int scan_maps(int maps)
 {
-	size_t size = (size_t)sysconf(_SC_PAGESIZE), n = 0;
+	size_t n = 0;
 	ssize_t r;
+
+	nmappings = 0;
 
 	while ((r = read(maps, text + n, sizeof(text) - 1 - n)) > 0) {
 		char *line = text, *end;
@@ -144,7 +153,7 @@ static int scan_maps(int maps, int pagemap)
 		n += (size_t)r;
 		text[n] = '\0';
 		for (; (end = strchr(line, '\n')) != NULL; line = end + 1)
-			if (scan_line(pagemap, line, size) < 0)
+			if (scan_line(line) < 0)
 				return -1;
 		n -= (size_t)(line - text);
 		memmove(text, line, n);
@@ -156,16 +165,21 @@ static int scan_maps(int maps, int pagemap)
 static void pages_remember(void)
 {
 	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	int r = maps < 0 ? -1 : scan_maps(maps), pagemap;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 
-	nranges = 0;
-	found = looked = 0;
-	if (maps < 0 || pagemap < 0 || scan_maps(maps, pagemap) < 0)
-		nranges = 0;
 	if (maps >= 0)
 		close(maps);
+	nranges = 0;
+	found = looked = 0;
+	pagemap = r < 0 ? -1 : open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	for (int i = 0; i < nmappings && pagemap >= 0 && r == 0; i++)
+		r = scan_mapping(
+			pagemap, mappings[i].from, mappings[i].to, size);
 	if (pagemap >= 0)
 		close(pagemap);
+	if (r < 0 || pagemap < 0)
+		nranges = 0;
 }
 
 /* ---- the copy ---- */

@@ -427,7 +427,7 @@ static int is_of_proc(int proc, const char *path)
 static int prints_little(int proc, const char *path)
 {
 	static const char *const names[] = {"/stat", "/statm", "/status", "/io",
-		"/cmdline", "/comm", "/environ", "/limits"};
+		"/cmdline", "/comm", "/environ", "/limits", "/pagemap"};
 	char link[PATH_MAX];
 	ssize_t n = readlinkat(proc, path, link, sizeof(link) - 1);
 	const char *name;
