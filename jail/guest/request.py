@@ -39,7 +39,10 @@ def tell_all(report, shows):
     plt = sys.modules.get("matplotlib.pyplot")
     if plt is not None:
         tell_figures(report, plt)
-    close(report)
+    try:
+        close(report)
+    except OSError:  # showing the value has closed it, as it may
+        pass
 
 
 def tell_value(report, value):
