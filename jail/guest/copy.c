@@ -137,16 +137,15 @@ static int scan_line(const char *line)
 	return 0;
 }
 
-/* The mappings that may have such pages. While the file is open the warden
- * cannot tell how much memory the kernel holds for it: it is open for this
- * only. */
+/* Note the mappings that may have such pages. The driver closes the file right
+ * afterwards: while it is open the warden cannot tell how much memory the
+ * kernel holds for it. */
 static int scan_maps(int maps)
 {
 	size_t n = 0;
 	ssize_t r;
 
 	nmappings = 0;
-
 	while ((r = read(maps, text + n, sizeof(text) - 1 - n)) > 0) {
 		char *line = text, *end;
 

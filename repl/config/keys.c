@@ -246,8 +246,8 @@ const struct config_key *config_keys_nearest(
 		const struct config_key *k = &config_keys[i];
 		size_t d = 2 * edit_distance(word, name ? k->name : k->section);
 
-		/* The same name in another section is nearer than a similar
-		 * name in this one. */
+		/* We prefer the exact name of another section to a similar
+		 * name of this one. */
 		d += name && strcmp(section, k->section) != 0;
 		if (d < best_d) {
 			best_d = d;

@@ -178,8 +178,8 @@ void pictures_read(struct session *s)
 
 /* ---- drawing ---- */
 
-/* Ask the terminal what it can draw. Nothing else reads the terminal meanwhile.
- */
+/* Ask the terminal what it can draw. We are the only reader of the terminal
+ * until it has answered. */
 static void ask_terminal(struct session *s)
 {
 	struct pictures *p = s->pictures;
