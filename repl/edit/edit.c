@@ -22,11 +22,12 @@
 #define NO_GOAL (-1)
 
 /* The history is not read before it is wanted: NO_ENTRY stands for its end. */
-void edit_begin(struct editor *ed)
+void edit_begin(struct editor *ed, const struct engine_text *start)
 {
 	ed->edit.last_code = 0;
 	ed->edit.unseen = 0;
-	undo_free(&ed->edit.undo);
+	if (undo_begin(&ed->edit.undo, start->s, start->n, start->cursor) < 0)
+		undo_free(&ed->edit.undo);
 	view_status(&ed->view, "%s", "");
 	complete_free(&ed->walk.list);
 	call_forget(ed);

@@ -420,7 +420,8 @@ static enum editor_result read_drawn(struct editor *ed, char **cell, size_t *n)
 	static const char paste_on[] = "\033[?2004h";
 	static const char paste_off[] = "\033[?2004l";
 	enum editor_result r = EDITOR_ERROR;
-	struct utf8_wide start = ed->kept;
+	struct utf8_wide kept = ed->kept;
+	struct engine_text start = {kept.s, kept.n, ed->kept_cursor};
 	struct termios before;
 	int ran;
 
@@ -432,12 +433,11 @@ static enum editor_result read_drawn(struct editor *ed, char **cell, size_t *n)
 	ed->kept = (struct utf8_wide){0};
 	/* Without a terminal libedit asks for no key. */
 	ed->result = EDITOR_ERROR;
-	edit_begin(ed);
+	edit_begin(ed, &start);
 	ed->vi = (struct vi){0};
 	view_write(&ed->view, paste_on, sizeof(paste_on) - 1);
-	ran = engine_run(ed->engine,
-		(struct engine_text){start.s, start.n, ed->kept_cursor});
-	utf8_wide_free(&start);
+	ran = engine_run(ed->engine, start);
+	utf8_wide_free(&kept);
 	if (ran < 0)
 		err_set(ed->err, "modes of the terminal");
 	else

@@ -52,6 +52,10 @@ struct undo {
 	size_t cursor;
 };
 
+/* A read begins with this text: it is no change. The earlier versions stay when
+ * the text is the last one noted. 0, or -1 (no memory). */
+int undo_begin(struct undo *u, const wchar_t *s, size_t n, size_t cursor);
+
 /* Take note of the text after a command. 0, or -1 (no memory). */
 int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor);
 
@@ -276,8 +280,8 @@ size_t edit_text_end(const struct engine_text *t);
 const struct edit_command *edit_command(int code);
 void edit_do(struct editor *ed, const struct edit_command *c);
 
-/* A drawn read begins: forget the texts of the read before. */
-void edit_begin(struct editor *ed);
+/* A drawn read begins with this text: forget the state of the read before. */
+void edit_begin(struct editor *ed, const struct engine_text *start);
 void edit_free(struct editor *ed);
 /* A key was pressed: false when the search has used it. Otherwise the caller
  * does the key's command, then calls edit_end_key(). The result of the read is

@@ -64,6 +64,14 @@ int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor)
 	return utf8_wide_set(&u->now, s, n);
 }
 
+int undo_begin(struct undo *u, const wchar_t *s, size_t n, size_t cursor)
+{
+	if (n != u->now.n || (n && wmemcmp(s, u->now.s, n)))
+		undo_free(u);
+	u->cursor = cursor;
+	return utf8_wide_set(&u->now, s, n);
+}
+
 bool undo_pop(struct undo *u)
 {
 	struct undo_edit *e = u->n ? &u->edits[u->n - 1] : NULL;

@@ -177,6 +177,16 @@ def test_up_recalls_all_lines_of_a_cell(session):
     session.wait_prompt()
 
 
+def test_undo_ends_at_the_text_that_the_read_began_with(session):
+    session.run("x = 41")
+    session.type(":edit\r")
+    session.wait(lambda: session.screen.cursor_row() == ">>> x = 41",
+                 "the cell to edit")
+    session.type(" + 1" + 6 * "\x1f" + "0\r")
+    session.wait_prompt()
+    assert session.run("x") == "410"
+
+
 def test_history_is_kept_for_the_next_session(cb):
     s = cb.session()
     s.run("'remember ' + 'me'")
