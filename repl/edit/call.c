@@ -3,17 +3,17 @@
  * call.c - the parameters of the call that the cursor is in
  *
  * Runs in:   the front end, inside editor_read()
- * Holds:     the name of what is called, which was asked about
- * Trusts:    no answer: it is a guest's
- * Leaves:    at most one faint line below the cell, of visible characters; no
- *            key waits for it
+ * Holds:     the dotted name of the callable that we last asked about
+ * Trusts:    no answer: a guest sends it
+ * Leaves:    at most one faint line of visible characters below the cell; no
+ *            key waits for an answer
  */
 #include "jail/base/io.h"
 #include "parts.h"
 #include "repl/edit/python.h"
 
 #define PARAMETERS_MAX 1024
-/* Longer names are nobody's. */
+/* We do not ask about longer names. */
 #define NAME_MAX_CHARS 200
 
 void call_forget(struct editor *ed)

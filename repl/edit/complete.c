@@ -3,11 +3,10 @@
  * complete.c - Tab behind a word
  *
  * Runs in:   the front end, inside editor_read()
- * Holds:     the candidates, while Tab is all that is pressed
- * Trusts:    no candidate: the names come from the guest, which may call
- *            anything a name, and answer whatever it likes
- * Leaves:    behind what the person typed, a continuation of its last word;
- *            only visible characters in the text and on the screen
+ * Holds:     the listed candidates, until another key than Tab or Shift-Tab
+ * Trusts:    no candidate: the guest may send any bytes as a name
+ * Leaves:    a continuation of the last word that the person typed; only
+ *            visible characters in the text and on the screen
  */
 
 #include "jail/base/io.h"
@@ -16,7 +15,7 @@
 
 #define CANDIDATE_BYTES_MAX 4096
 #define LIST_ROWS_MAX 12
-/* Begins our own lines (term.h). */
+/* The first character of our frame lines (term.h). */
 #define FRAME_BAR "¦"
 
 bool complete_is_safe(const char *s, size_t n)
@@ -73,9 +72,9 @@ int complete_answer(struct complete_list *c, const char *answer, size_t n)
 	return 0;
 }
 
-/* ---- what may stand in the text ---- */
+/* ---- the candidates that the text may hold ---- */
 
-/* The part of the cell before the cursor. */
+/* The cell up to the cursor. */
 struct complete_typed {
 	const char *word; /* the last word, as far as it is typed */
 	size_t word_n;
@@ -96,8 +95,8 @@ static bool continues_python(const struct complete_typed *t, const char *item)
 	return ok;
 }
 
-/* As the lexer reads them, the candidate is one word, and begins with the word
- * that is typed. */
+/* True if the lexer reads the candidate as one word that begins with the typed
+ * one. */
 static bool continues_word(const struct complete_typed *t, const char *item)
 {
 	struct lexer_words typed, whole;
@@ -139,7 +138,7 @@ void complete_check(struct complete_list *c, const char *text, size_t cursor)
 
 /* ---- the list, and the text ---- */
 
-/* Bytes that all candidates begin with, whole characters. */
+/* Bytes of the prefix that all candidates share, cut to whole characters. */
 static size_t common_prefix(const struct complete_list *c)
 {
 	const char *first = c->items[0];
@@ -155,7 +154,7 @@ static size_t common_prefix(const struct complete_list *c)
 	return utf8_start(first, n);
 }
 
-/* The candidates in columns, in at most half of the screen's rows. */
+/* Print the candidates in columns, in at most half of the screen's rows. */
 static void list_candidates(struct view *v, const struct complete_list *c)
 {
 	size_t rows_max = (size_t)v->rows / 2, per_row, shown;
@@ -203,7 +202,7 @@ static void replace_word(
 	utf8_wide_free(&w);
 }
 
-/* Close the string and the bracket that the only candidate stands in. */
+/* Insert the quote and the bracket missing behind the only candidate. */
 static void close_behind(struct engine *en, size_t python)
 {
 	struct engine_text t = engine_text(en);
@@ -214,7 +213,7 @@ static void close_behind(struct engine *en, size_t python)
 		replace_word(en, t.cursor, close, strlen(close));
 }
 
-/* `text` up to the cursor is `before` bytes. */
+/* `before` is the cursor's offset in `text`, in bytes. */
 static void apply_candidates(struct editor *ed, struct complete_list *c,
 	const char *text, size_t before)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * edit.c - what each key does to the text; the history, and the search in it
+ * edit.c - the command of each key; the history, and the search in it
  *
  * Runs in:   the front end, inside editor_read()
- * Holds:     killed text and the past of the text; the person's own text while
- *            an entry of the history is shown
+ * Holds:     the killed text, the text's earlier versions, and the person's own
+ *            text while an entry of the history is shown
  * Trusts:    nothing in the text; the history's entries to be UTF-8 without
  *            controls
  * Leaves:    a text no longer than a cell may be
@@ -21,7 +21,8 @@
 #define NO_ENTRY ((size_t)-1)
 #define NO_GOAL (-1)
 
-/* The history is not read before it is wanted: NO_ENTRY stands for its end. */
+/* NO_ENTRY is the history's end: we do not read the file before a key needs
+ * it. */
 void edit_begin(struct editor *ed, const struct engine_text *start)
 {
 	ed->edit.last_code = 0;
@@ -117,7 +118,7 @@ static size_t word_right(const struct engine_text *t)
 	return at;
 }
 
-/* The end of the line; at the end already, the line feed too. */
+/* The end of the line; if the cursor is there, the start of the next line. */
 static size_t end_or_next(const struct engine_text *t)
 {
 	size_t at = edit_line_end(t);
@@ -125,7 +126,8 @@ static size_t end_or_next(const struct engine_text *t)
 	return at == t->cursor ? at + (at < t->n) : at;
 }
 
-/* In the blanks that a line begins with, the level before. */
+/* In the blanks that begin a line, the level before; else one character
+ * left. */
 static size_t level_left(const struct engine_text *t)
 {
 	size_t start = edit_line_start(t), at = start, n;
@@ -176,9 +178,9 @@ static void show_own(
 	engine_set(ed->engine, text->s, text->n, cursor);
 }
 
-/* Show the next entry, or the one before, that begins as the person's own text
- * does up to its cursor (`any`: with any text) and differs from the text shown.
- * Behind the last entry stands the person's own text. */
+/* Show the nearest entry after the one shown (`back`: before it) that differs
+ * from the text shown and begins with the person's own text up to its cursor
+ * (`any`: each entry). Behind the last entry comes the person's own text. */
 static void step_history(struct editor *ed, bool back, bool any)
 {
 	struct recall *re = &ed->recall;
@@ -209,7 +211,8 @@ static void step_history(struct editor *ed, bool back, bool any)
 		show_own(ed, &re->draft, re->draft_cursor);
 }
 
-/* Only the first line of what may follow is shown, but all of it is taken. */
+/* Suggest how an earlier cell goes on: the view shows one line, a key takes
+ * all. */
 static void suggest_rest(struct editor *ed)
 {
 	struct recall *re = &ed->recall;
@@ -256,8 +259,8 @@ static void show_newer(struct editor *ed)
 
 /* ---- the search ---- */
 
-/* Show the newest match before `before`; where there is none, the text stays
- * as it is. */
+/* Show the newest match before entry `before`. Without a match the text
+ * stays. */
 static void search_step(struct editor *ed, size_t before)
 {
 	struct recall *re = &ed->recall;
@@ -294,7 +297,7 @@ static void begin_search(struct editor *ed)
 	view_status(&ed->view, "search: ");
 }
 
-/* A key during a search: true when the search has used it. */
+/* Handle a key during a search. True: the search has used it. */
 static bool search_key(struct editor *ed, const struct key *key)
 {
 	struct recall *re = &ed->recall;
@@ -333,8 +336,8 @@ static bool search_key(struct editor *ed, const struct key *key)
 
 /* ---- Up and Down ---- */
 
-/* Go to the place in the line [start, end) that is nearest to the column which
- * Up and Down keep to. */
+/* Move the cursor in the line [start, line_end) to the place nearest to the
+ * column that Up and Down keep to. */
 static void move_to_line(struct editor *ed, const struct engine_text *t,
 	size_t start, size_t line_end)
 {
@@ -380,15 +383,15 @@ static void key_down(struct editor *ed)
 
 /* ---- Enter and indentation ---- */
 
-/* %%name, and a cell below it. */
+/* True of %%name, which takes the lines below it. */
 static bool is_cell_magic(const wchar_t *s, size_t n)
 {
 	return n > 1 && s[0] == '%' && s[1] == '%';
 }
 
-/* Where Python begins: behind a command that takes a cell; at the end of any
- * other command. A text is a command if its first character that is not a
- * blank is a colon; %name and !name, which are other prompts', are like one. */
+/* The offset at which Python begins: behind a command that takes a cell, at the
+ * end of any other command, else 0. A command is a text whose first non-blank
+ * is a colon, or % or !, with which other prompts begin commands. */
 static size_t python_at(const struct editor *ed, const wchar_t *s, size_t n)
 {
 	char name[COMMAND_MAX];
@@ -475,8 +478,8 @@ static void key_enter(struct editor *ed)
 		key_newline(ed);
 }
 
-/* A person who indents before they have seen that the line is indented wants
- * their own blanks alone. */
+/* Remove our indentation, if the view has not drawn it: a person who types
+ * blanks this early wants only their own. */
 static void drop_unseen(struct editor *ed)
 {
 	size_t at = engine_text(ed->engine).cursor, n = ed->edit.unseen;
@@ -518,7 +521,7 @@ static void key_back_tab(struct editor *ed)
 	engine_move(ed->engine, cursor < start + n ? start : cursor - n);
 }
 
-/* Move the cursor's line to where its first word, or bracket, belongs. */
+/* Indent the cursor's line as its first word or its closing bracket demands. */
 static void dedent_line(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
@@ -544,7 +547,7 @@ void edit_look(struct editor *ed)
 	bool paired = false;
 
 	ed->edit.unseen = 0;
-	/* The bracket under the cursor, or else the one before it. */
+	/* Prefer the bracket under the cursor to the one before it. */
 	for (int i = 0; i < 2 && !paired; i++, at--) {
 		if (at < t.n && wcschr(L"()[]{}", t.s[at]))
 			paired = pyblock_match(t.s, t.n, at, pair);
@@ -585,8 +588,7 @@ static void key_end(struct editor *ed)
 		engine_move(ed->engine, edit_line_end(&t));
 }
 
-/* Replace a paste at `at` by the code in it. One step of undo brings the paste
- * back. */
+/* Replace a paste at `at` by the code in it. One undo brings the paste back. */
 static void understand_paste(struct editor *ed, size_t at)
 {
 	struct engine_text t = engine_text(ed->engine);
@@ -598,7 +600,7 @@ static void understand_paste(struct editor *ed, size_t at)
 
 	while (i < at && text_is_blank(t.s[i]))
 		i++;
-	/* Within a line, or a string, a prompt may be text. */
+	/* Inside a line or a string a prompt may be text. */
 	if (i == at && !before.is_open)
 		what = pypaste_read(paste->s, paste->n, &code);
 	if (what == PYPASTE_TRANSCRIPT ||
@@ -639,8 +641,8 @@ static void key_yank(struct editor *ed)
 	insert_text(ed, ed->edit.killed.s, ed->edit.killed.n);
 }
 
-/* The characters before and at the cursor change places; at the end of the line
- * the last two do. */
+/* Swap the characters before and at the cursor; at the end of the line, the
+ * last two. */
 static void key_transpose(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
@@ -729,7 +731,7 @@ static const struct edit_command commands[256] = {
 	[KEY_PASTE_END] = {.run = key_paste},
 };
 
-/* Kills in a row add up, each on its side. */
+/* A kill right after a kill extends the killed text at its start or end. */
 static void keep_killed(
 	struct edit *e, const struct engine_text *t, size_t from, size_t to)
 {
@@ -796,7 +798,7 @@ void edit_end_key(struct editor *ed)
 	struct edit *e = &ed->edit;
 	struct engine_text t;
 
-	/* The person has not seen it, and cannot want it. */
+	/* No key takes a suggestion that the view has not drawn yet. */
 	strbuf_free(&ed->recall.rest);
 	e->last_code = e->key.code;
 	t = engine_text(ed->engine);

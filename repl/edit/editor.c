@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * editor.c - opening, closing, and reading: keys, lines, events beside them
+ * editor.c - open, close, and read keys, lines and watched descriptors
  *
  * Runs in:   the front end
  * Holds:     the terminal's modes, while it reads; bytes that are not keys yet
@@ -16,12 +16,12 @@
 #include "parts.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
-/* Keys that wait their turn; the terminal keeps more of them. */
+/* Most bytes of keys typed ahead; the terminal keeps further ones. */
 #define AHEAD_MAX (64u << 10)
 
 /* ---- keys and lines ---- */
 
-/* Show what the person is asked for, before the editor waits. */
+/* Show the prompt, or draw the cell, before the editor waits. */
 static void draw_cell(struct editor *ed)
 {
 	struct engine_text t;
@@ -53,7 +53,7 @@ static enum editor_result take_interrupt(struct input *in)
 	return interrupted ? EDITOR_INTERRUPT : EDITOR_GO_ON;
 }
 
-/* Call the watchers whose descriptor has something. */
+/* Call the watchers whose descriptors have events. */
 static enum editor_result call_watchers(
 	struct input *in, const struct pollfd *p)
 {
@@ -63,7 +63,7 @@ static enum editor_result call_watchers(
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++) {
 		struct input_watch *w = &in->watch[i];
 
-		/* A watcher called before may have taken this one off. */
+		/* An earlier callback may have removed this watcher. */
 		if (p[i].revents && w->fd >= 0 && w->fd == p[i].fd)
 			stop |= w->cb(w->ctx) != 0;
 	}
@@ -83,7 +83,7 @@ static enum editor_result read_bytes(struct editor *ed)
 		err_errno(ed->err, "read the terminal");
 		return EDITOR_ERROR;
 	}
-	/* A terminal that has hung up is at its end, like a file. */
+	/* read(2) of a terminal that has hung up returns 0, as for a file. */
 	if (n <= 0)
 		return ed->lines && (tcgetattr(ed->opts.in, &t) == 0 ||
 					    errno != EIO)
@@ -95,8 +95,8 @@ static enum editor_result read_bytes(struct editor *ed)
 	return EDITOR_GO_ON;
 }
 
-/* Keys typed ahead come before those typed now: one line of them, and then the
- * watchers have their turn. */
+/* Queue a line of the keys typed ahead, before those of the terminal.
+ * fill_queue() polls the watchers between two lines. */
 static void take_ahead(struct editor *ed)
 {
 	struct input *in = &ed->input;
@@ -114,8 +114,8 @@ static void take_ahead(struct editor *ed)
 	strbuf_cut(&in->ahead, in->queue_end);
 }
 
-/* Ctrl-C, as the last of the keys typed ahead that is one, drops those before
- * it. In a paste it is text. */
+/* Drop the keys typed ahead before the last Ctrl-C among them. A Ctrl-C in a
+ * paste is text. */
 static void drop_interrupted(struct input *in)
 {
 	const char *s = in->ahead.s;
@@ -136,7 +136,7 @@ static void drop_interrupted(struct input *in)
 	restart_keys(in);
 }
 
-/* Keys that come while others wait their turn. */
+/* Read the terminal, and append its keys to those typed ahead. */
 static enum editor_result read_behind(struct editor *ed)
 {
 	struct input *in = &ed->input;
@@ -160,9 +160,9 @@ static int poll_all(
 	return poll(p, EDITOR_WATCH_MAX + 1, timeout_ms);
 }
 
-/* Wait until there are bytes in the queue, or the time is up. Keys behind those
- * typed ahead stay in the terminal while it keeps lines, and makes Ctrl-C a
- * signal, or where they would be too many. */
+/* Wait until the queue has bytes, or the time is up. While there are keys typed
+ * ahead, we leave later keys to a cooked terminal, which makes Ctrl-C a signal,
+ * and those beyond AHEAD_MAX to any. */
 static enum editor_result fill_queue(struct editor *ed, int timeout_ms)
 {
 	int64_t end = now_ms() + timeout_ms;
@@ -176,7 +176,7 @@ static enum editor_result fill_queue(struct editor *ed, int timeout_ms)
 		bool reads = !ahead || (!ed->lines && ahead < AHEAD_MAX);
 		int64_t left = timeout_ms < 0 ? -1 : end - now_ms();
 
-		/* An interrupt that came while a key was served. */
+		/* editor_interrupt() was called while a key was handled. */
 		if (in->interrupted)
 			return take_interrupt(in);
 		if (!ahead && (ed->lines || !in->keys.paste))
@@ -190,7 +190,7 @@ static enum editor_result fill_queue(struct editor *ed, int timeout_ms)
 		}
 		if (n > 0)
 			r = call_watchers(in, p);
-		/* The end of a terminal is no key. */
+		/* A hangup is no key. */
 		if (n > 0 && p[EDITOR_WATCH_MAX].revents == POLLIN &&
 			ed->opts.keyed)
 			ed->opts.keyed(ed->opts.ctx);
@@ -204,7 +204,7 @@ static enum editor_result fill_queue(struct editor *ed, int timeout_ms)
 	return r;
 }
 
-/* The next key: EDITOR_GO_ON; any other result ends the read. */
+/* Get the next key: EDITOR_GO_ON; any other result ends the read. */
 static enum editor_result next_key(struct editor *ed, struct key *key)
 {
 	struct input *in = &ed->input;
@@ -238,7 +238,7 @@ static enum editor_result next_key(struct editor *ed, struct key *key)
 	}
 }
 
-/* Show what the terminal has not echoed. */
+/* Show a character that the terminal has not echoed. */
 static void echo_character(struct editor *ed, wchar_t c)
 {
 	struct layout_glyph g = {.s = "\n", .n = 1};
@@ -249,7 +249,7 @@ static void echo_character(struct editor *ed, wchar_t c)
 		view_write(&ed->view, g.s, (size_t)g.n);
 }
 
-/* Append a line, its end included: EDITOR_GO_ON; any other result ends the
+/* Append a line and its end to `cell`: EDITOR_GO_ON; any other result ends the
  * read. *fits becomes false when the cell is too long. */
 static enum editor_result next_line(
 	struct editor *ed, struct utf8_wide *cell, bool *fits)
@@ -280,7 +280,8 @@ static enum editor_result next_line(
 			in->queue_at++;
 			return EDITOR_EOF;
 		}
-		/* As in a paste: text only, no keys, one kind of line end. */
+		/* In paste mode keys_feed() makes only text, with one line
+		 * end. */
 		in->keys.paste = true;
 		in->ready_at = 0;
 		in->ready_end = keys_feed(
@@ -288,7 +289,7 @@ static enum editor_result next_line(
 	}
 }
 
-/* The engine's call: the keys of a whole read. */
+/* The engine calls this once a read: handle all keys. */
 static void handle_keys(void *ctx)
 {
 	struct editor *ed = ctx;
@@ -317,7 +318,7 @@ static int take_terminal(struct editor *ed, bool colour, struct err *e)
 	struct engine *engine = NULL;
 	int out = ed->view.out;
 	bool tty = isatty(out);
-	/* Where the cursor cannot be addressed, lines are read. */
+	/* Read lines if the cursor cannot be addressed. */
 	bool plain = !tty || !isatty(ed->opts.in) || terminal_is_dumb();
 
 	if (!plain && engine_open(&engine, ed->opts.in, out, ed->opts.max_bytes,
@@ -387,7 +388,7 @@ static enum editor_result cell_out(
 	return EDITOR_ERROR;
 }
 
-/* The engine has stopped: show how the read ended, take the text. */
+/* After the engine has stopped: show how the read ended, take the text. */
 static enum editor_result end_drawn(struct editor *ed, char **cell, size_t *n)
 {
 	struct engine_text t = engine_text(ed->engine);
@@ -431,7 +432,7 @@ static enum editor_result read_drawn(struct editor *ed, char **cell, size_t *n)
 		return r;
 	}
 	ed->kept = (struct utf8_wide){0};
-	/* Without a terminal libedit asks for no key. */
+	/* The result if libedit asks for no key: it has lost the terminal. */
 	ed->result = EDITOR_ERROR;
 	edit_begin(ed, &start);
 	ed->vi = (struct vi){0};
@@ -460,14 +461,14 @@ static void say_too_long(struct editor *ed)
 	strbuf_free(&b);
 }
 
-/* Lines up to the end of a cell, after those in `cell`. */
+/* Append lines to `cell`, up to the cell's end. */
 static enum editor_result read_lines(struct editor *ed, struct utf8_wide *cell)
 {
 	struct strbuf *ahead = &ed->input.ahead;
 	enum editor_result r;
 	bool fits = true;
 
-	/* No terminal has edited the keys typed ahead. */
+	/* A cooked terminal would have applied Backspace and the like. */
 	if (ahead->n)
 		ahead->n = typed_edit(ahead->s, ahead->n);
 	view_ask(&ed->view, &ed->view.prompt, cell);

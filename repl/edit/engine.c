@@ -6,21 +6,20 @@
  * Holds:     libedit's state; its output goes to /dev/null
  * Trusts:    libedit for the terminal's modes and the buffer; not its display,
  *            its key bindings or its files
- * Leaves:    nothing read of the user's: no editrc, no terminfo
+ * Leaves:    the user's editrc and terminfo unread
  *
- * libedit draws wrongly once a cell is taller than the screen, and then writes
- * past its arrays; so it draws nothing here. libedit never sees a key either:
- * when it asks for the first one, all keys of the read are handled, and the
- * answer is the end of its input. This keeps its commands out of reach
- * (`ed-command` could rebind keys, `vi-histedit` runs $EDITOR, and `ed-insert`
- * trusts the display).
+ * libedit writes past its arrays if it draws a cell taller than the screen, so
+ * its output goes to /dev/null. We give it no key either: when it asks for the
+ * first one, all_keys() handles all keys of the read and returns the end of
+ * input. So no key reaches its commands (`ed-command` could rebind keys,
+ * `vi-histedit` runs $EDITOR, and `ed-insert` trusts the display).
  */
 #include <histedit.h>
 
 #include "jail/base/err.h"
 #include "parts.h"
 
-/* libedit allocates a display of the terminal's size, and touches each row. */
+/* libedit allocates a display as large as the terminal, and touches it all. */
 #define ENGINE_CELLS_MAX (1L << 20)
 
 struct engine {
@@ -29,11 +28,11 @@ struct engine {
 	size_t max_bytes;
 	void (*edit)(void *ctx);
 	void *ctx;
-	struct engine_text start; /* to begin with */
+	struct engine_text start; /* the text that a read begins with */
 };
 
-/* Variables that choose the files libedit reads when it starts: a terminfo
- * entry of the user's making overflows its buffers. */
+/* Variables that choose the files that libedit reads when it starts: a terminfo
+ * entry written by the user overflows its buffers. */
 static const char *const hidden[] = {
 	"TERMINFO", "TERMINFO_DIRS", "TERMCAP", "HOME", "TERM", "EDITRC"};
 #define HIDDEN (sizeof(hidden) / sizeof(*hidden))
@@ -68,8 +67,8 @@ static wchar_t *no_prompt(EditLine *el)
 	return L"";
 }
 
-/* libedit empties its buffer when a read begins, so the text to begin with is
- * put in only now. */
+/* libedit asks for the first key. It empties its buffer when a read begins, so
+ * we can insert the first text only now. */
 static int all_keys(EditLine *el, wchar_t *c)
 {
 	void *data = NULL;
@@ -85,8 +84,8 @@ static int all_keys(EditLine *el, wchar_t *c)
 
 static int set_up(struct engine *en)
 {
-	/* -d is in force while a cell is edited: keys stay keys, and CR and LF
-	 * do not change places. -x is in force afterwards: the bytes stay
+	/* libedit applies -d while a cell is edited: keys make no signals, and
+	 * CR and LF stay themselves. It applies -x afterwards: the bytes stay
 	 * untouched until the next reader has set the terminal up. */
 	static const wchar_t *const off[][2] = {{L"-d", L"-isig"},
 		{L"-d", L"-ixon"}, {L"-d", L"-inlcr"}, {L"-d", L"-icrnl"},
@@ -191,7 +190,7 @@ int engine_replace(
 	struct utf8_wide copy = {0};
 	int r = 0;
 
-	/* libedit wants a NUL; `s` may lie in the buffer that changes. */
+	/* libedit needs a NUL; `s` may point into its buffer. */
 	if (utf8_wide_set(&copy, s, n) < 0)
 		return -1;
 	engine_move(en, to);
@@ -209,8 +208,7 @@ void engine_set(struct engine *en, const wchar_t *s, size_t n, size_t cursor)
 	engine_move(en, cursor);
 }
 
-/* A character takes at most four bytes: they are counted only near the
- * limit. */
+/* A character takes at most four bytes: we count them only near the limit. */
 bool engine_fits(const struct engine *en, const wchar_t *s, size_t n)
 {
 	struct engine_text t = engine_text(en);

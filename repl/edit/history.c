@@ -3,13 +3,12 @@
  * history.c - remembered cells, in memory and in a file
  *
  * Runs in:   the front end
- * Holds:     a descriptor of the state directory, so that it works under
- *            Landlock
+ * Holds:     a descriptor of the state directory, which works under Landlock
  * Trusts:    neither the file's name nor a byte of it: another program may
  *            have put a link, a pipe or another file there
- * Leaves:    entries of valid UTF-8 without controls; a file that is whole at
- *            every moment: a record is one write, compaction is a rename, and
- *            both hold the lock of the file that has the name
+ * Leaves:    entries of valid UTF-8 without controls; a file that is complete
+ *            at any time: a session appends a record in one write, compacts by
+ *            rename, and does both under the lock of the file with the name
  */
 #include "repl/edit/editor.h"
 
@@ -24,7 +23,7 @@
 #include "jail/base/path.h"
 #include "repl/text/text.h"
 
-/* A stopped session must not hold up this one by its lock. */
+/* A stopped session may hold the lock: wait for it one second at most. */
 #define LOCK_TRIES 250
 #define LOCK_WAIT_MS 4
 
@@ -102,8 +101,8 @@ static int check_file(const struct stat *st, const char *name, struct err *e)
 		e, "it is left as it is; move it away, and a new one is begun");
 }
 
-/* Open the file and look at what was really opened. -1 with errno; ENOENT
- * where there is no file. */
+/* Open the file and check the opened file, not its name. -1 with errno; ENOENT
+ * if there is no file. */
 static int file_open(
 	const struct history *h, int flags, struct stat *st, struct err *e)
 {
@@ -121,7 +120,7 @@ static int file_open(
 	return fd_take(&fd);
 }
 
-/* The whole file (caller frees); *s is NULL where there is none. 0, or -1. */
+/* Read the whole file (caller frees); *s is NULL without one. 0, or -1. */
 static int file_read(
 	const struct history *h, char **s, size_t *n, struct err *e)
 {
@@ -156,8 +155,8 @@ static int lock_file(int fd)
 	return -1;
 }
 
-/* Open and lock the file that has the name: between the two another session
- * may have compacted it, and renamed a new one into its place. */
+/* Open and lock the file that has the name. Between open and lock another
+ * session may compact the history and rename a new file into its place. */
 static int file_open_locked(
 	const struct history *h, struct stat *st, struct err *e)
 {
@@ -181,7 +180,7 @@ static int file_open_locked(
 	return err_set(e, "lock %s: it keeps being replaced", h->name);
 }
 
-/* With the lock held: a new file with the newest records takes the name. */
+/* Replace the file by its newest records. The caller holds its lock. */
 static int file_compact(const struct history *h, struct err *e)
 {
 	auto_free char *s = NULL;
@@ -194,7 +193,7 @@ static int file_compact(const struct history *h, struct err *e)
 		return -1;
 	if (io_newfile_create(&f, h->dirfd, 0600) < 0)
 		return err_errno(e, "compact %s", h->name);
-	/* The newest half begins with a whole record. */
+	/* Keep the newest half, from the start of a record. */
 	cut = n > HISTORY_FILE_MAX / 2 ? n - HISTORY_FILE_MAX / 2 : 0;
 	from = cut ? memchr(s + cut, '\n', n - cut) : NULL;
 	cut = from ? (size_t)(from + 1 - s) : cut ? n : 0;
@@ -205,7 +204,7 @@ static int file_compact(const struct history *h, struct err *e)
 	return r;
 }
 
-/* A record cut short by a full disk or a crash must not swallow this one. */
+/* End a record cut short by a full disk or a crash: the next begins a line. */
 static int file_heal(int fd, off_t size)
 {
 	char last;
@@ -215,8 +214,8 @@ static int file_heal(int fd, off_t size)
 	return write(fd, "\n", 1) == 1 ? 0 : -1;
 }
 
-/* Append a record in one write under the lock; then drop the oldest ones if
- * the file has grown too large. 0, or -1. */
+/* Append a record in one write under the lock, then drop the oldest ones if the
+ * file is too large. 0, or -1. */
 static int file_append(
 	const struct history *h, const struct strbuf *record, struct err *e)
 {
@@ -232,7 +231,7 @@ static int file_append(
 	if (r < 0 || (size_t)r < record->n) {
 		errno = r < 0 ? errno : ENOSPC;
 		err_errno(e, "history: write %s", h->name);
-		/* Should this fail, file_heal() ends the half record. */
+		/* If this fails, file_heal() ends the half record. */
 		if (r > 0)
 			(void)!ftruncate(fd, st.st_size);
 		return -1;
@@ -263,7 +262,7 @@ static void escape_record(struct strbuf *b, const char *s, size_t n)
 	strbuf_puts(b, "\n");
 }
 
-/* Undo escape_record(); false: this is no record. */
+/* Undo escape_record(). False: the line is no valid record. */
 static bool unescape_record(const char *s, size_t n, char *out, size_t *len)
 {
 	size_t at = 0;
@@ -283,7 +282,7 @@ static bool unescape_record(const char *s, size_t n, char *out, size_t *len)
 	return at <= HISTORY_ENTRY_MAX && is_text(out, at);
 }
 
-/* Takes `s`. */
+/* Takes `s`. 0, or -1 (no memory). */
 static int push_entry(struct history *h, char *s, size_t n)
 {
 	if (array_grow(&h->v, h->n, sizeof(*h->v)) < 0) {

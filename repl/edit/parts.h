@@ -2,18 +2,18 @@
 /*
  * parts.h - the parts of the editor
  *
- *	editor.c    open, read, close; watched descriptors, text typed ahead
- *	vi.c        letters that are commands
- *	edit.c      what each key does; Enter, the history and its search
- *	complete.c  Tab behind a word
+ *	editor.c    open, read, close; watched descriptors, keys typed ahead
+ *	vi.c        vi's command mode
+ *	edit.c      the command of each key; Enter, the history and its search
  *	call.c      the parameters of the call that the cursor is in
+ *	complete.c  Tab behind a word
  *	engine.c    libedit: the terminal's modes and the text
  *	view.c      the drawing
  *	undo.c      earlier texts
  *
- * Each part is a struct. Only one file writes its fields, but for what
- * editor_open() takes from its options; the other files may read them. Calls go
- * down this list, but for what editor.c hands the engine to call back.
+ * Each part is a struct. One file writes its fields, and the others may read
+ * them; editor.c also sets the fields that depend on options and terminal. A
+ * file calls only files below it in this list; the engine calls editor.c back.
  */
 #ifndef REPL_EDIT_PARTS_H
 #define REPL_EDIT_PARTS_H
@@ -37,13 +37,13 @@ static inline bool edit_is_word(wchar_t c)
 
 struct undo_edit {
 	size_t at;
-	struct utf8_wide removed; /* the characters that were there */
+	struct utf8_wide removed; /* the characters replaced */
 	size_t inserted;	  /* how many characters replaced them */
 	size_t cursor;		  /* where the cursor was before */
-	bool typed;		  /* letters of one word are undone together */
+	bool typed;		  /* one character; a word is undone at once */
 };
 
-/* All zero is an empty text without a past. */
+/* All zero is an empty text without earlier versions. */
 struct undo {
 	struct undo_edit edits[UNDO_MAX];
 	size_t n;
@@ -53,19 +53,19 @@ struct undo {
 };
 
 /* A read begins with this text: it is no change. The earlier versions stay when
- * the text is the last one noted. 0, or -1 (no memory). */
+ * the text is the last one recorded. 0, or -1 (no memory). */
 int undo_begin(struct undo *u, const wchar_t *s, size_t n, size_t cursor);
 
-/* Take note of the text after a command. 0, or -1 (no memory). */
+/* Record the text after a command. 0, or -1: no memory, or too much removed. */
 int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor);
 
-/* Take back the last change: true, and the text is u->now, the cursor
- * u->cursor. False when there is no change (or no memory for it). */
+/* Take back the last change. True: the text is u->now, the cursor u->cursor.
+ * False: there is no change, or no memory. */
 bool undo_pop(struct undo *u);
-/* Forget the past and release the memory. */
+/* Forget all versions and release the memory. */
 void undo_free(struct undo *u);
 
-/* The text, as the engine lends it until the next change. */
+/* The engine's text, borrowed until its next change. Units are characters. */
 struct engine_text {
 	const wchar_t *s;
 	size_t n;
@@ -80,11 +80,11 @@ struct view {
 	int out;
 	bool out_is_tty, colour;
 	struct utf8_wide prompt, prompt2;
-	char status[VIEW_STATUS_MAX]; /* a line of ours below the cell */
+	char status[VIEW_STATUS_MAX]; /* our line below the cell */
 	struct utf8_wide hint;	      /* faint, behind the text */
-	struct utf8_wide note;	      /* faint, below it, without a status */
-	bool notes;	/* hints are shown; a row is kept for notes */
-	size_t pair[2]; /* two brackets of the text */
+	struct utf8_wide note; /* faint, below the cell; a status hides it */
+	bool notes;	       /* hints are shown; a row is kept for notes */
+	size_t pair[2];	       /* offsets of a bracket and its match */
 	bool paired;
 
 	/* the cell on the screen */
@@ -96,117 +96,118 @@ struct view {
 	int *widths;	/* of each painted row, to follow a reflow */
 	size_t widths_cap;
 	struct layout layout;
-	struct strbuf frame; /* the last one, so that it is not drawn twice */
+	struct strbuf frame; /* the last one drawn; an equal one is not */
 	unsigned char *colours;
 	size_t colours_cap;
 
 	/* lines read plainly */
 	const struct utf8_wide *asked; /* the last prompt written; NULL: none */
-	bool covered; /* something was printed below it since */
+	bool covered; /* view_print() has written below that prompt */
 };
 
 /* 0, or -1 (no memory). */
 int view_set_prompt(struct utf8_wide *prompt, const char *text);
 void view_free(struct view *v);
-/* Ask the terminal for its size; 24 by 80 where it does not know. */
+/* Ask the terminal for its size; 24 by 80 if it does not know. */
 void view_size(const struct view *v, int *rows, int *cols);
 /* Set the line below the cell; an empty one is not shown. */
 void view_status(struct view *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Show this behind the text, where there are colours: it can be told from the
- * text by nothing else. */
+/* Show `s` faintly behind the text; "" ends it. Callers show a hint only in
+ * colour: nothing else distinguishes it from the text. */
 void view_hint(struct view *v, const char *s, size_t n);
-/* Show this below the text while there is no status, in the row kept for it:
- * then it moves no other row. */
+/* Show `s` below the text while there is no status. view_draw() keeps a row for
+ * it, so that it moves no other row. */
 void view_note(struct view *v, const wchar_t *s, size_t n);
-/* Mark these two characters of the text; NULL: none. */
+/* Mark the two characters at these offsets of the text; NULL: none. */
 void view_pair(struct view *v, const size_t *pair);
 /* Draw the cell, unless the screen shows it already. */
 void view_draw(struct view *v, const struct engine_text *t);
-/* Draw it for the last time, with `tail` behind it, and go below. */
+/* Draw the whole cell a last time, with `tail`, and go to the row below. */
 void view_finish(struct view *v, const struct engine_text *t, const char *tail);
 /* Take the cell off the screen. */
 void view_erase(struct view *v);
-/* The terminal has another size. */
+/* Read the terminal's new size; erase the cell, whose rows are wrapped anew. */
 void view_resized(struct view *v);
 void view_clear_screen(struct view *v);
 /* Print above the cell, or below a plain prompt. */
 void view_print(struct view *v, const char *s, size_t n);
-/* Write a plain prompt, and the text that the cell begins with (or NULL). */
+/* Write a plain prompt (borrowed until view_asked()), and a text or NULL. */
 void view_ask(struct view *v, const struct utf8_wide *prompt,
 	const struct utf8_wide *t);
-/* Write the prompt again if something covers it. */
+/* Write the prompt again if view_print() has written below it. */
 void view_ask_again(struct view *v);
-/* No plain prompt is waiting for an answer. */
+/* Forget the plain prompt: the read is over. */
 void view_asked(struct view *v);
 void view_write(struct view *v, const char *s, size_t n);
 
-/* ---- engine.c: the only file that knows libedit ---- */
+/* ---- engine.c: the only file that uses libedit ---- */
 
 struct engine;
 
-/* `edit` handles keys until the read is over. 0, or -1. */
+/* Start libedit; `max_bytes` bounds the cell. edit(ctx) handles all keys of a
+ * read. 0, or -1 with e; the caller closes *en after -1, too. */
 int engine_open(struct engine **en, int in, int out, size_t max_bytes,
 	void (*edit)(void *ctx), void *ctx, struct err *e);
 void engine_close(struct engine *en);
 /* True if libedit can serve a terminal of this size. */
 bool engine_can(int rows, int cols);
-/* Call `edit` in the modes of an editor, with the text to begin with. 0, or -1
- * (the terminal's modes). */
+/* Set the terminal's modes for editing, put `start` into the buffer and call
+ * `edit`. 0, or -1: the modes cannot be set. */
 int engine_run(struct engine *en, struct engine_text start);
 struct engine_text engine_text(const struct engine *en);
 size_t engine_line_start(const struct engine_text *t, size_t at);
 size_t engine_line_end(const struct engine_text *t, size_t at);
 void engine_move(struct engine *en, size_t to);
-/* Replace [from, to) by `n` characters; the cursor goes behind them. 0, or -1
- * (no memory). */
+/* Replace the characters [from, to) by `n` others; the cursor goes behind them.
+ * 0, or -1 (no memory). */
 int engine_replace(
 	struct engine *en, size_t from, size_t to, const wchar_t *s, size_t n);
-/* Replace the whole text. */
+/* Replace the whole text, and set the cursor. */
 void engine_set(struct engine *en, const wchar_t *s, size_t n, size_t cursor);
-/* True if `n` more characters keep the cell within its limit. */
+/* True if the text and `n` more characters are at most `max_bytes` of UTF-8. */
 bool engine_fits(const struct engine *en, const wchar_t *s, size_t n);
 
 /* ---- edit.c ---- */
 
 struct recall {
-	size_t entry;		/* shown; its count: the person's own text */
-	struct utf8_wide draft; /* that text, while an entry is shown */
+	size_t entry;		/* shown; (size_t)-1: the person's own text */
+	struct utf8_wide draft; /* the person's text, while an entry is shown */
 	size_t draft_cursor;
-	bool recalled; /* the text began as an entry */
+	bool recalled; /* the text was taken from an entry */
 
 	bool searching;
 	struct utf8_wide pattern;
 	struct utf8_wide old; /* the text before the search */
 	size_t old_cursor;
-	size_t found; /* the entry that matched */
+	size_t found; /* the entry that matched; their count: none yet */
 
-	struct strbuf rest; /* of the entry that the text begins as */
+	struct strbuf rest; /* suggested: how an entry that begins so goes on */
 };
 
 struct edit {
 	struct undo undo;
 	struct utf8_wide killed;
-	struct key key;		   /* the one being handled */
+	struct key key;		   /* the key being handled */
 	enum editor_result result; /* of this key */
-	int last_code;		   /* of the one before */
-	int goal;      /* the column that Up and Down keep to; -1: this one */
-	size_t unseen; /* blanks before the cursor, ours and not drawn yet */
+	int last_code;		   /* code of the key before */
+	int goal;      /* column that Up and Down keep to; -1: the cursor's */
+	size_t unseen; /* blanks we inserted before the cursor, not drawn yet */
 };
 
 /* ---- complete.c ---- */
 
-/* The candidates that were listed, while Tab puts them in one after another. */
+/* The listed candidates; each Tab after that inserts the next one. */
 struct walk {
 	struct complete_list list;
-	size_t start; /* of the word, in characters */
-	size_t at;    /* the one in the text; the list's count: none yet */
+	size_t start; /* offset of the word in characters */
+	size_t at;    /* candidate in the text; list.count: none yet */
 };
 
 /* ---- call.c ---- */
 
 struct call_hint {
-	struct utf8_wide name; /* what is called; empty: nothing */
+	struct utf8_wide name; /* the callable's dotted name; empty: none */
 	bool asked;
 };
 
@@ -226,26 +227,26 @@ struct input {
 	struct keys keys;
 	struct key ready[KEYS_OUT_MAX];
 	int ready_at, ready_end;
-	struct utf8_wide paste; /* the last one */
-	bool paste_cut;		/* it was too long and is refused */
+	struct utf8_wide paste; /* the last paste */
+	bool paste_cut;		/* it is too long, and edit.c refuses it */
 
 	struct input_watch watch[EDITOR_WATCH_MAX];
 	bool interrupted;
 	struct strbuf ahead; /* keys typed between reads, behind the queue */
-	bool echoed;	     /* by the terminal: the queue */
+	bool echoed;	     /* the terminal has echoed the queue */
 };
 
 /* ---- vi.c: letters that are commands ---- */
 
 struct vi {
 	bool command; /* Escape was pressed: letters are commands */
-	int op;	      /* d or c, which wait for a place; or 0 */
+	int op;	      /* d or c, waiting for a motion; or 0 */
 };
 
 struct editor {
-	struct editor_opts opts; /* but for prompts, output and colour */
+	struct editor_opts opts; /* the view has prompts, output and colour */
 	bool plain;		 /* the cursor cannot be addressed */
-	bool lines;		 /* lines are read now, not keys */
+	bool lines;		 /* this read takes lines, not keys */
 	struct err *err;	 /* of the read under way */
 	struct view view;
 	struct input input;
@@ -261,10 +262,10 @@ struct editor {
 	size_t kept_cursor;
 };
 
-/* Do a key that is a command of vi. False: it is none. */
+/* Do a key of vi's command mode. False: do the key's usual command. */
 bool vi_key(struct editor *ed, const struct key *key);
-/* A key goes to a place, removes the text up to a place, does anything else, or
- * ends the read. */
+/* EDIT_MOVE goes to to(), EDIT_CUT removes the text up to it, EDIT_KILL also
+ * keeps that for Ctrl-Y. EDIT_RUN calls run(), if any. `ends` ends the read. */
 enum edit_what { EDIT_RUN, EDIT_MOVE, EDIT_CUT, EDIT_KILL };
 
 struct edit_command {
@@ -280,33 +281,33 @@ size_t edit_text_end(const struct engine_text *t);
 const struct edit_command *edit_command(int code);
 void edit_do(struct editor *ed, const struct edit_command *c);
 
-/* A drawn read begins with this text: forget the state of the read before. */
+/* Begin a drawn read with this text: forget the state of the read before. */
 void edit_begin(struct editor *ed, const struct engine_text *start);
 void edit_free(struct editor *ed);
-/* A key was pressed: false when the search has used it. Otherwise the caller
- * does the key's command, then calls edit_end_key(). The result of the read is
- * in ed->edit.result. */
+/* Begin to handle a key. False: the history search has used it. Otherwise the
+ * caller does the key's command, then calls edit_end_key(). ed->edit.result is
+ * the result of the read. */
 bool edit_begin_key(struct editor *ed, const struct key *key);
 void edit_end_key(struct editor *ed);
-/* Before the text is drawn: find the brackets at the cursor, and hints. */
+/* Find the brackets at the cursor, and hints, before the text is drawn. */
 void edit_look(struct editor *ed);
 /* True if Enter at the end of this text runs it. */
 bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n);
-/* The length of the text without the blank lines at its end. */
+/* The length of the text without the blank lines at its end. Characters. */
 size_t edit_trim(const wchar_t *s, size_t n);
-/* Find out which call the cursor is in; Python begins at `python`. */
+/* Find the call that the cursor is in; Python begins at offset `python`. */
 void call_look(struct editor *ed, size_t python);
-/* Once that is drawn: ask for the parameters. */
+/* After drawing: ask the guest for the parameters, once for each call. */
 void call_ask(struct editor *ed);
 void call_answer(struct editor *ed, const char *s, size_t n);
 void call_forget(struct editor *ed);
-/* True of a guest's text that is one line, looks like no frame line, and has no
- * invisible characters. */
+/* True if a guest's text is one line of visible characters without the bar that
+ * begins frame lines. */
 bool complete_is_safe(const char *s, size_t n);
-/* Offer what may stand before the cursor. */
+/* Complete the word before the cursor, or list its candidates. */
 void complete_key(struct editor *ed);
-/* Put the next (1) or the previous (-1) of the candidates listed into the text.
- * False: none are listed. */
+/* Insert the next (1) or the previous (-1) of the listed candidates. False:
+ * none are listed. */
 bool complete_walk(struct editor *ed, int step);
 
 #endif

@@ -9,7 +9,7 @@
  */
 #include "repl/edit/python.h"
 
-/* Python itself refuses more nesting than 200 brackets, or 100 blocks. */
+/* Python refuses to nest more than 200 brackets, or 100 blocks. */
 #define DEPTH_MAX 200
 #define BLOCKS_MAX 100
 
@@ -18,12 +18,12 @@ struct block_line {
 	size_t indent_at, indent_n;
 	struct pyscan_token first;
 	struct pyscan_token last;
-	struct pyscan_token head; /* `if`, where this begins with its `else` */
+	struct pyscan_token head; /* its block's first token: `if` for `else` */
 	bool any;   /* it has a token other than blanks and comments */
 	bool colon; /* one of them is a colon outside brackets */
 };
 
-/* A bracket that is open, and the row it stands in. */
+/* An open bracket, and the row it is in. */
 struct bracket {
 	wchar_t closer;
 	size_t row, indent;
@@ -35,11 +35,11 @@ struct block_walk {
 	struct block_line line; /* not finished yet */
 	struct block_line done; /* the last finished line with a token */
 	size_t lines;		/* how many finished lines with a token */
-	/* The last of each indentation, deeper ones behind. */
+	/* The last line of each indentation, the deepest one last. */
 	struct block_line blocks[BLOCKS_MAX];
 	size_t nblocks;
-	size_t row;	   /* where this row begins */
-	size_t row_indent; /* its blanks */
+	size_t row;	   /* offset at which this row begins */
+	size_t row_indent; /* its leading blanks */
 	bool row_code;	   /* a token is on it */
 	int depth;
 	struct bracket brackets[DEPTH_MAX];
@@ -69,7 +69,7 @@ static void walk_bracket(struct block_walk *w, const struct pyscan_token *t)
 	}
 }
 
-/* Behind the blanks at `at`. */
+/* The offset behind the blanks at `at`. */
 static size_t blanks_end(const wchar_t *s, size_t n, size_t at)
 {
 	struct pyscan_token t = pyscan_next(s, n, at);
@@ -91,7 +91,7 @@ static bool token_is(const struct block_walk *w, const struct pyscan_token *t,
 	       pyscan_is_word(words, w->s + t->start, t->end - t->start);
 }
 
-/* The line is whole: it ends the blocks that are deeper. */
+/* Finish a logical line, which ends all deeper blocks. */
 static void walk_line(struct block_walk *w)
 {
 	static const wchar_t *const clauses[] = {
@@ -157,8 +157,8 @@ static void walk_text(struct block_walk *w, const wchar_t *s, size_t n)
 			walk_newline(w, t.end);
 		} else if (t.kind == PYSCAN_JOIN) {
 			w->inside |= t.open;
-			/* A blank row behind a backslash ends the
-			 * statement, as at Python's own prompt. */
+			/* As at Python's own prompt, a blank row behind a
+			 * backslash ends the statement. */
 			if (t.end < n)
 				walk_row_begin(w, t.end);
 		} else if (t.kind != PYSCAN_SPACE && t.kind != PYSCAN_COMMENT) {
@@ -333,7 +333,7 @@ struct callee {
 	size_t from, to;
 };
 
-/* The name that a bracket behind this token would call. */
+/* The callee of a bracket that would follow this token. */
 static struct callee callee_of(const wchar_t *s, const struct pyscan_token *t,
 	struct callee before, bool defines)
 {

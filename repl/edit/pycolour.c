@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Expressions in strings in expressions. */
+/* Deepest f-string fields, one inside another. */
 #define NESTING_MAX 8
 
-/* In the order of wcscmp(). Names that only a prompt has are not among them. */
+/* Sorted by wcscmp(). The names that `site` adds, such as exit, are not
+ * here. */
 static const wchar_t *const builtin_names[] = {L"ArithmeticError",
 	L"AssertionError", L"AttributeError", L"BaseException",
 	L"BaseExceptionGroup", L"BlockingIOError", L"BrokenPipeError",
@@ -75,13 +76,13 @@ static bool is_builtin(const wchar_t *s, size_t n)
 		       sizeof(*builtin_names), by_name) != NULL;
 }
 
-/* Where the colours of a text have got to. */
+/* The state of painting a text. */
 struct painter {
 	const wchar_t *s;
 	unsigned char *colours;
 	int nesting;
 	int depth;		  /* open brackets */
-	struct pyscan_token last; /* but for blanks and comments */
+	struct pyscan_token last; /* token; blanks and comments do not count */
 	bool begun;		  /* the line has a token */
 	bool pattern;		  /* behind `case`, before its colon */
 };
@@ -107,8 +108,8 @@ static bool is_gap(const struct pyscan_token *t)
 	       t->kind == PYSCAN_JOIN;
 }
 
-/* True if the line from `at` has a colon outside brackets; `last`: as its last
- * token. */
+/* True if the line from `at` has a colon outside brackets; `last`: if its last
+ * token is one. */
 static bool has_colon(const struct painter *p, size_t at, size_t to, bool last)
 {
 	struct pyscan_token t = {.end = at};
@@ -126,8 +127,8 @@ static bool has_colon(const struct painter *p, size_t at, size_t to, bool last)
 	return colon;
 }
 
-/* True if the name that a line begins with is a keyword there: the rest could
- * not follow a name, or is a pattern and a colon. */
+/* True if the name at the start of a line is a keyword there: the text behind
+ * it cannot follow a name, or is a pattern and a colon. */
 static bool is_soft_keyword(
 	const struct painter *p, const struct pyscan_token *t, size_t to)
 {
@@ -179,8 +180,8 @@ static enum pycolour name_colour(
 
 static void paint_tokens(struct painter *p, size_t from, size_t to);
 
-/* Where the expression of a field ends: its colon, its conversion, its brace,
- * or the string. */
+/* The end of a field's expression: the field's colon, conversion or closing
+ * brace, or the end of the string. */
 static size_t field_end(const wchar_t *s, size_t at, size_t to)
 {
 	struct pyscan_token t = {.end = at};
@@ -198,7 +199,7 @@ static size_t field_end(const wchar_t *s, size_t at, size_t to)
 	return to;
 }
 
-/* The fields of an f-string, whose quotes are at `at`. */
+/* Paint the fields of an f-string whose quotes are at `at`. */
 static void paint_fields(struct painter *p, size_t at, size_t to)
 {
 	int open = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pypaste.c - what pasted Python means
+ * pypaste.c - the code in pasted Python
  *
  * Runs in:   the front end
  * Holds:     nothing
  * Trusts:    no character of the text; every loop advances
- * Leaves:    in *out nothing that is not in the text
+ * Leaves:    in *out only characters of the text
  */
 #include "repl/edit/python.h"
 
@@ -27,8 +27,8 @@ static size_t count_blanks(const wchar_t *s, size_t n)
 
 /* ---- transcripts ---- */
 
-/* The length of `word` and one blank, or of `word` at the line's end; 0: the
- * line begins with something else. */
+/* The length of `word` and one blank, or of `word` at the line's end. 0: the
+ * line begins otherwise. */
 static size_t prefix_length(const wchar_t *s, size_t n, const wchar_t *word)
 {
 	size_t len = wcslen(word);
@@ -40,7 +40,7 @@ static size_t prefix_length(const wchar_t *s, size_t n, const wchar_t *word)
 	return s[len] == ' ' ? len + 1 : 0;
 }
 
-/* >>> or In [12]: */
+/* The length of >>> or In [12]: with its blank; 0: no prompt. */
 static size_t prompt_length(const wchar_t *s, size_t n)
 {
 	static const wchar_t in[] = L"In [";
@@ -54,7 +54,7 @@ static size_t prompt_length(const wchar_t *s, size_t n)
 	return more ? i + more : 0;
 }
 
-/* ... or ...: behind blanks. */
+/* The length of the prompt ... (`ipython`: of blanks and ...:); 0: none. */
 static size_t continuation_length(const wchar_t *s, size_t n, bool ipython)
 {
 	size_t i = ipython ? count_blanks(s, n) : 0;
@@ -93,7 +93,7 @@ static bool read_transcript(const wchar_t *s, size_t n, struct utf8_wide *out)
 
 /* ---- indentation ---- */
 
-/* True if a token begins a line that is not empty. */
+/* True if the line that `t` begins has code. */
 static bool begins_line(
 	const wchar_t *s, size_t n, const struct pyscan_token *t)
 {
@@ -135,7 +135,7 @@ enum pypaste pypaste_read(const wchar_t *s, size_t n, struct utf8_wide *out)
 {
 	size_t from = 0, end;
 
-	/* Blank lines at the beginning say nothing. */
+	/* Skip blank lines at the beginning. */
 	while (from < n) {
 		end = from + count_blanks(s + from, n - from);
 		if (end == n || s[end] != '\n')

@@ -38,7 +38,7 @@ static bool is_in(wchar_t c, const wchar_t *set)
 	return c && wcschr(set, c);
 }
 
-/* Find the end of a string whose first quote is at `at`. */
+/* Set the end of a string whose first quote is at `at`. */
 static void string_end(
 	const wchar_t *s, size_t n, size_t at, struct pyscan_token *t)
 {
@@ -63,13 +63,13 @@ static void string_end(
 			return;
 		}
 	}
-	/* "abc\ at the end of the text continues on the next line. */
+	/* A string such as "abc\ at the text's end goes on in the next line. */
 	t->open = triple || i > n;
 	t->broken = !t->open;
 	t->end = n;
 }
 
-/* The length of a string prefix (r, b, u, f, their pairs) before a quote. */
+/* The length of a string's prefix (r, b, u, f, or two); SIZE_MAX: no string. */
 static size_t string_prefix(const wchar_t *s, size_t n, size_t at)
 {
 	size_t i = at;
@@ -79,7 +79,7 @@ static size_t string_prefix(const wchar_t *s, size_t n, size_t at)
 	return i < n && (s[i] == '"' || s[i] == '\'') ? i - at : SIZE_MAX;
 }
 
-/* 1e-5 and 0x1p: the sign after an exponent belongs to the number. */
+/* In 1e-5 the sign belongs to the number; in 0x1e-5 it does not. */
 static size_t number_end(const wchar_t *s, size_t n, size_t at)
 {
 	bool hex = at + 1 < n && s[at] == '0' && is_in(s[at + 1], L"xX");
@@ -174,8 +174,8 @@ bool pyscan_is_keyword(const wchar_t *s, size_t n)
 	return pyscan_is_word(words, s, n);
 }
 
-/* Where the last open expression of an open f-string begins, behind its brace;
- * the string's quotes are at `quote`. 0: there is none. */
+/* The offset behind the brace that opens the last expression of an open
+ * f-string whose quotes are at `quote`. 0: no expression is open. */
 static size_t in_braces(
 	const wchar_t *s, const struct pyscan_token *t, size_t quote)
 {
@@ -190,7 +190,7 @@ static size_t in_braces(
 	return brace;
 }
 
-/* Brackets that are open, as far as the calls among them are looked for. */
+/* tail_of() notes for this many open brackets if they are calls. */
 #define BRACKETS_MAX 64
 
 struct brackets {
@@ -271,14 +271,14 @@ struct pyscan_tail pyscan_tail(const wchar_t *s, size_t n)
 	return t;
 }
 
-/* True if a string may hold `c` where it stands. In the braces of an f-string
- * some versions of Python know neither the outer quote nor a backslash. */
+/* True if a string may hold `c` at the tail. In the braces of an f-string,
+ * Python before 3.12 allows neither the outer quote nor a backslash. */
 static bool may_hold(const struct pyscan_tail *t, wchar_t c)
 {
 	return !t->outer[0] || (!is_in(c, t->outer) && !is_in(c, L"\\{}"));
 }
 
-/* In a string with a prefix, braces may hold an expression. */
+/* Refuse braces in a string with a prefix: they may begin an expression. */
 static bool string_continues(const struct pyscan_tail *t, const wchar_t *s,
 	size_t n, const wchar_t *rest, size_t rest_n)
 {
@@ -299,7 +299,7 @@ static bool string_continues(const struct pyscan_tail *t, const wchar_t *s,
 	return !escaped;
 }
 
-/* A number below zero, or a whole string. */
+/* True of a negative number or a whole string. */
 static bool key_continues(
 	const struct pyscan_tail *t, const wchar_t *rest, size_t n)
 {
@@ -328,8 +328,8 @@ bool pyscan_continues(const struct pyscan_tail *t, const wchar_t *s, size_t n,
 	if (t->is_argument && !t->outer[0] && rest_n > (last != PYSCAN_NAME) &&
 		rest[rest_n - 1] == '=')
 		rest_n--;
-	/* Outside strings Python knows characters beyond ASCII only as parts
-	 * of names. */
+	/* Outside strings Python allows characters beyond ASCII in names
+	 * only. */
 	for (size_t i = 0; i < rest_n; i++)
 		if (!is_name(rest[i]) || utf8_is_unseen((uint32_t)rest[i]))
 			return false;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * python.h - what the editor knows of Python's text
+ * python.h - Python's text, as an editor sees it
  *
- *	pyblock.c	whether a cell of Python is complete, and how lines are
- *			indented
+ *	pyblock.c	the state of a cell, and the indentation of its lines
  *	pycolour.c	a cell in colours
- *	pypaste.c	what pasted Python means
+ *	pypaste.c	the code in pasted Python
  *	pyscan.c	Python's tokens, as far as an editor needs them
  */
 #ifndef REPL_EDIT_PYTHON_H
@@ -27,7 +26,7 @@ enum pyblock_state {
 	PYBLOCK_COMPLETE, /* can run */
 	PYBLOCK_BLOCK,	  /* can run, or go on: a blank line ends it */
 	PYBLOCK_HEADER,	  /* a body, or a decorated definition, must follow */
-	PYBLOCK_INSIDE,	  /* in brackets, in """, or behind a backslash */
+	PYBLOCK_INSIDE,	  /* ends in brackets, in """, or behind a backslash */
 };
 
 struct pyblock {
@@ -35,39 +34,40 @@ struct pyblock {
 	bool last_blank; /* the last of several lines is blank */
 };
 
-/* Look at a whole cell. */
+/* Find the state of a whole cell. */
 struct pyblock pyblock_cell(const wchar_t *s, size_t n);
 
 struct pyblock_indent {
-	size_t start, n; /* blanks of the cell to repeat */
+	size_t start, n; /* characters of the cell: blanks to repeat */
 	int change;	 /* levels to add (1) or to take off (-1) */
 };
 
 /* The indentation of a line that begins after the first `n` characters. */
 struct pyblock_indent pyblock_indent(const wchar_t *s, size_t n);
 
-/* True if the last row belongs further to the left, where *in says: behind the
- * colon of a clause such as `else`, or behind a closing bracket that the row
- * begins with. */
+/* True if the text ends with the colon of a clause such as `else`, or with a
+ * closing bracket that begins its row, and that row belongs further to the
+ * left. *in is the indentation it should have. */
 bool pyblock_dedent(const wchar_t *s, size_t n, struct pyblock_indent *in);
 
-/* The bracket at `at` and its other half, the opening one first. */
+/* Find the bracket at `at` and its match, the opening one first. False:
+ * none. */
 bool pyblock_match(const wchar_t *s, size_t n, size_t at, size_t pair[2]);
 
-/* True if the text ends inside the brackets of a call of a dotted name, which
- * is [*from, *to). */
+/* True if the text ends inside the brackets of a call. The dotted name of its
+ * callable is [*from, *to). */
 bool pyblock_call(const wchar_t *s, size_t n, size_t *from, size_t *to);
 
-/* ---- pycolour.c: pure; only readers rely on it ---- */
+/* ---- pycolour.c: pure; a mistake only misleads the eye ---- */
 
 enum pycolour {
 	PYCOLOUR_NONE,
-	PYCOLOUR_KEYWORD, /* match, case, type and _ only where they are ones */
+	PYCOLOUR_KEYWORD, /* match, case, type and _ only as keywords */
 	PYCOLOUR_STRING,  /* without the fields of an f-string */
 	PYCOLOUR_COMMENT,
 	PYCOLOUR_NUMBER,
 	PYCOLOUR_COMMAND, /* the name of a session command */
-	PYCOLOUR_MATCH,	  /* a bracket and its other half: set elsewhere */
+	PYCOLOUR_MATCH,	  /* a bracket and its match: view.c sets it */
 	PYCOLOUR_BUILTIN,
 };
 
@@ -77,16 +77,16 @@ void pycolour_fill(const wchar_t *s, size_t n, unsigned char *colours);
 /* ---- pypaste.c: pure ---- */
 
 enum pypaste {
-	PYPASTE_PLAIN,	    /* itself */
-	PYPASTE_TRANSCRIPT, /* the code behind its prompts */
-	PYPASTE_INDENTED,   /* itself, further to the left */
+	PYPASTE_PLAIN,	    /* the paste itself; *out is empty */
+	PYPASTE_TRANSCRIPT, /* *out: the code behind its prompts */
+	PYPASTE_INDENTED,   /* *out: the paste without its common indentation */
 };
 
-/* Look at a paste. Where it begins with a prompt, `>>> ` or `In [1]: `, *out
- * gets the lines behind such prompts and behind those that continue them; all
- * other lines are output. Where all its lines are indented evenly, *out gets
- * them without that; what stands in strings is not touched. Otherwise, and
- * without memory: PYPASTE_PLAIN, and *out is empty. */
+/* Find the code in a paste. If it begins with a prompt, `>>> ` or `In [1]: `,
+ * *out (caller frees) gets the lines behind such prompts and behind their
+ * continuation prompts; all other lines are output. If all lines share an
+ * indentation, *out gets them without it; text in strings stays as it is.
+ * Otherwise, and without memory: PYPASTE_PLAIN, and *out is empty. */
 enum pypaste pypaste_read(const wchar_t *s, size_t n, struct utf8_wide *out);
 
 /* ---- pyscan.c ---- */
@@ -110,44 +110,43 @@ enum pyscan_kind {
 struct pyscan_token {
 	enum pyscan_kind kind;
 	size_t start, end;
-	bool open;   /* the text ends inside it (triple quotes, a join) */
+	bool open;   /* the text ends in it: triple quotes, a join */
 	bool broken; /* a one-line string without an end */
 };
 
 /* The token at `at`, never empty; PYSCAN_END at the end. */
 struct pyscan_token pyscan_next(const wchar_t *s, size_t n, size_t at);
 
-/* True if the `n` characters are one of the words, whose list ends with
- * NULL. */
+/* True if the `n` characters are one of `words`; NULL ends the list. */
 bool pyscan_is_word(const wchar_t *const *words, const wchar_t *s, size_t n);
 
-/* True if they are a keyword in every place. */
+/* True if the `n` characters are a keyword in every context. */
 bool pyscan_is_keyword(const wchar_t *s, size_t n);
 
-/* The end of a text, which says what may follow. */
+/* The last token of a text, the one before, and their context. */
 struct pyscan_tail {
 	struct pyscan_token last, before;
-	bool is_key;	  /* it stands right behind NAME[ or )[ */
-	bool is_argument; /* an argument of a call begins with it, or behind */
-	bool is_open;	  /* it is a string without an end */
-	size_t quote;	  /* where its quotes begin */
-	/* In the braces of an f-string: the quotes that stand before them. */
+	bool is_key;	  /* `last` stands right behind NAME[ or )[ */
+	bool is_argument; /* a call's argument begins with or behind `last` */
+	bool is_open;	  /* `last` is a string without an end */
+	size_t quote;	  /* offset of its quotes */
+	/* In the braces of an f-string: the quotes of the strings around. */
 	wchar_t outer[3];
 };
 
-/* Look at the end of a text, and into the braces of an f-string. */
+/* Find the end of a text; in the braces of an f-string, of their expression. */
 struct pyscan_tail pyscan_tail(const wchar_t *s, size_t n);
 
 /* True if `rest`, behind the text of this tail, only continues its last word: a
- * name goes on with characters of names, a string with characters that neither
- * end it nor open a brace. Behind NAME[ the rest may be a whole string or
- * number, and the name of an argument ends with an equals sign. */
+ * name with characters of names, a string with characters that neither end it
+ * nor open a brace. Behind NAME[ the rest may be a whole string or negative
+ * number, and the name of an argument may end with an equals sign. */
 bool pyscan_continues(const struct pyscan_tail *t, const wchar_t *s, size_t n,
 	const wchar_t *rest, size_t rest_n);
 
-/* Write the characters still missing behind a key or a file name that the text
- * ends with: the quote of an open string, and the bracket if the string or
- * number stands right behind NAME[. Behind a directory none is missing. */
+/* Write the characters that close the key or file name at the text's end: the
+ * quote of an open string, and the bracket if the string or number stands right
+ * behind NAME[. A string that ends with / and is no key stays open. */
 #define PYSCAN_CLOSER 5
 void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER]);
 

@@ -4,7 +4,7 @@
  *
  * Runs in:   the front end
  * Holds:     nothing
- * Trusts:    nothing about how large the text is, or how it changes
+ * Trusts:    neither the size of the text nor how it changes
  * Leaves:    at most UNDO_MAX differences
  */
 #include "parts.h"

@@ -3,10 +3,9 @@
  * vi.c - the command mode of vi
  *
  * Runs in:   the front end, inside editor_read()
- * Holds:     whether letters are commands, and the operator that waits for a
- *            place
+ * Holds:     the mode, and the operator that waits for a motion
  * Trusts:    nothing in the text
- * Leaves:    to edit.c: other keys, and carrying every command out
+ * Leaves:    other keys, and running the commands, to edit.c
  */
 #include "parts.h"
 
@@ -33,7 +32,8 @@ static size_t first_of_line(const struct engine_text *t)
 	return at;
 }
 
-/* A word is a run of letters, or of other characters; blanks lie between. */
+/* 1: a letter, 2: any other, 0: a blank. A word is a run of letters or of
+ * others. */
 static int kind_at(const struct engine_text *t, size_t at)
 {
 	if (wcschr(L" \t\n", t->s[at]))
@@ -65,7 +65,7 @@ static size_t previous_word(const struct engine_text *t)
 	return at;
 }
 
-/* Behind the last character of a word. */
+/* Behind the last character of this word or, on a blank, of the next one. */
 static size_t word_end(const struct engine_text *t)
 {
 	size_t at = t->cursor;
@@ -78,7 +78,7 @@ static size_t word_end(const struct engine_text *t)
 	return at;
 }
 
-/* The last character of this word or, there, of the next one. */
+/* The last character of this word; if the cursor is on it, of the next word. */
 static size_t to_end(const struct engine_text *t)
 {
 	struct engine_text next = *t;
@@ -90,11 +90,11 @@ static size_t to_end(const struct engine_text *t)
 
 /* ---- commands ---- */
 
-/* A letter does a command, or the same as another key. */
+/* A letter runs a command, or stands for another key. */
 static const struct {
 	struct edit_command does;
 	int key;
-	bool insert; /* then letters are text */
+	bool insert; /* and leave the command mode */
 } commands[128] = {
 	['$'] = {.does = {EDIT_MOVE, edit_line_end}},
 	['/'] = {.key = KEYS_CTRL('R')},
@@ -126,7 +126,7 @@ static void move_to(struct editor *ed, size_t (*to)(const struct engine_text *))
 	edit_do(ed, &(struct edit_command){EDIT_MOVE, to});
 }
 
-/* dd and cc: the whole line. With dd its end goes too. */
+/* Kill the line. `whole` (dd, not cc): remove its line feed, too. */
 static void kill_line(struct editor *ed, bool whole)
 {
 	struct engine_text t;
@@ -142,8 +142,8 @@ static void kill_line(struct editor *ed, bool whole)
 		engine_replace(ed->engine, t.cursor - 1, t.cursor, NULL, 0);
 }
 
-/* d or c, and where to: the same letter is the line, and a change of a word
- * leaves the blanks behind it. */
+/* Apply d or c to the motion `c`. The same letter twice means the line, and cw
+ * keeps the blanks behind the word. */
 static void apply_operator(struct editor *ed, int op, int c)
 {
 	struct edit_command kill = commands[c].does;
@@ -183,7 +183,7 @@ static void run_command(struct editor *ed, int c)
 					    : &commands[c].does);
 		ed->vi.command = !commands[c].insert;
 	}
-	/* On a character, not behind the last one. */
+	/* A command leaves the cursor on a character, not behind the last. */
 	t = engine_text(ed->engine);
 	if (ed->vi.command && !ed->vi.op && t.cursor == edit_line_end(&t))
 		move_to(ed, left_of_cursor);
@@ -207,7 +207,7 @@ bool vi_key(struct editor *ed, const struct key *key)
 			run_command(ed, (int)key->c);
 		return true;
 	}
-	/* Enter is pressed at the end of the cell, wherever the cursor is. */
+	/* Enter acts as at the end of the cell. */
 	if (key->code == '\r' || key->code == '\n') {
 		move_to(ed, edit_text_end);
 		ed->vi.command = false;

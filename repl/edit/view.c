@@ -4,13 +4,13 @@
  *
  * Runs in:   the front end
  * Holds:     the rows of the terminal that the cell takes
- * Trusts:    the terminal to know CSI A, C, J, K and ?25; not its size, which
- *            is asked for each time
+ * Trusts:    the terminal to know CSI A, C, H, J, K, m and ?25; not its size,
+ *            which editor_read() asks for each time
  * Leaves:    the cursor below the cell
  *
- * One write draws everything: up to the first row, the rows, back to the
- * cursor. A cell taller than the screen is shown through a window that
- * follows the cursor.
+ * One write draws everything: it goes up to the first row, draws the rows, and
+ * goes back to the cursor. Of a cell taller than the screen, the view draws a
+ * window that follows the cursor.
  */
 #include <stdarg.h>
 #include <sys/ioctl.h>
@@ -19,13 +19,13 @@
 #include "parts.h"
 #include "repl/edit/python.h"
 
-/* A smaller terminal has no row for a note. */
+/* A terminal with fewer rows shows no note. */
 #define NOTE_ROWS 5
 #define SGR_PROMPT "\033[32m"
 #define SGR_STATUS "\033[2m"
 #define SGR_END "\033[0m"
 
-/* The first one ends all the others. */
+/* The first sequence ends all others. */
 static const char *const sgr[] = {
 	[PYCOLOUR_NONE] = SGR_END,
 	[PYCOLOUR_KEYWORD] = "\033[34m",
@@ -57,7 +57,7 @@ void view_free(struct view *v)
 
 void view_write(struct view *v, const char *s, size_t n)
 {
-	/* A terminal that is gone is noticed where it is read. */
+	/* read_bytes() notices a terminal that is gone. */
 	(void)!io_write_full(v->out, s, n);
 }
 
@@ -100,8 +100,8 @@ void view_pair(struct view *v, const size_t *pair)
 
 /* ---- the parts of a frame ---- */
 
-/* Write as many characters as `limit` columns hold (b NULL: none); the columns
- * they take. */
+/* Append the characters that fit into `limit` columns (b NULL: none). Returns
+ * their columns. */
 static int add_glyphs(
 	struct strbuf *b, const struct utf8_wide *text, int limit, int cols)
 {
@@ -119,7 +119,7 @@ static int add_glyphs(
 	return col;
 }
 
-/* A prompt takes at most half of the width, and is cut there. */
+/* The columns of a prompt: we cut it at half of the terminal's width. */
 static int prompt_width(const struct view *v, const struct utf8_wide *prompt)
 {
 	return add_glyphs(NULL, prompt, v->cols / 2, v->cols);
@@ -131,8 +131,8 @@ static void add_sgr(const struct view *v, struct strbuf *b, const char *escape)
 		strbuf_puts(b, escape);
 }
 
-/* One row of the layout, without its line end; its columns. The hint stands
- * behind the last. */
+/* Append one row of the layout without a line end, and behind the last row the
+ * hint. Returns its columns. */
 static int add_row(const struct view *v, struct strbuf *b,
 	const struct engine_text *t, size_t row)
 {
@@ -170,7 +170,7 @@ static int add_row(const struct view *v, struct strbuf *b,
 	return col;
 }
 
-/* The line of ours below the cell; its columns. */
+/* Append our line below the cell. Returns its columns. */
 static int add_status(const struct view *v, struct strbuf *b)
 {
 	struct utf8_wide line = {0};
@@ -202,8 +202,8 @@ static int lay_out(struct view *v, const struct engine_text *t)
 	return 0;
 }
 
-/* The rows [*from, return) of the layout that fit on `height` of the screen
- * and hold the cursor. */
+/* Choose rows [*from, return) of the layout: at most `height`, with the
+ * cursor's. */
 static size_t fit_window(struct view *v, size_t height, size_t *from)
 {
 	size_t n = v->layout.n, cursor = v->layout.cursor_row, top = v->top;
@@ -230,8 +230,7 @@ static void add_top(const struct view *v, struct strbuf *b)
 	strbuf_puts(b, "\r");
 }
 
-/* Draw rows [from, to), and the status where it is wanted; then clear what was
- * painted below. */
+/* Draw rows [from, to) and, if asked, the status; clear older rows below. */
 static int paint_rows(struct view *v, struct strbuf *b,
 	const struct engine_text *t, size_t from, size_t to, bool status)
 {
@@ -304,7 +303,7 @@ void view_finish(struct view *v, const struct engine_text *t, const char *tail)
 	view_hint(v, "", 0);
 	v->paired = false;
 	if (lay_out(v, t) == 0) {
-		/* A row behind a full one may be there for the cursor alone. */
+		/* Leave out a last row that holds only the cursor. */
 		rows = v->layout.n;
 		last = &v->layout.rows[rows - 1];
 		rows -= !last->prompt && last->start == last->end;
@@ -314,7 +313,7 @@ void view_finish(struct view *v, const struct engine_text *t, const char *tail)
 
 		if (*tail && col + (int)strlen(tail) >= v->cols)
 			strbuf_puts(&b, "\r\n");
-		else if (*tail && col > 0) /* clearing may have moved us */
+		else if (*tail && col > 0) /* clearing may move the cursor */
 			strbuf_printf(&b, "\r\033[%dC", col);
 		strbuf_puts(&b, tail);
 	}
@@ -337,7 +336,7 @@ void view_erase(struct view *v)
 	forget_drawing(v);
 }
 
-/* The terminal has wrapped our rows anew; go up as many as there are now. */
+/* The terminal has wrapped our rows anew: count the rows above the cursor. */
 void view_resized(struct view *v)
 {
 	size_t top = v->top;
@@ -402,8 +401,8 @@ static void add_plain_prompt(struct strbuf *b, const struct utf8_wide *prompt)
 		strbuf_add(b, one, utf8_put(prompt->s[i], one));
 }
 
-/* One write, or the terminal's echo would get between prompt and text. The
- * person can only add to this text. */
+/* Write once, or the terminal's echo would come between prompt and text. A
+ * person at a cooked terminal can only append to this text. */
 void view_ask(struct view *v, const struct utf8_wide *prompt,
 	const struct utf8_wide *t)
 {
