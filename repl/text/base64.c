@@ -2,8 +2,8 @@
 /*
  * base64.c - bytes as text (RFC 4648, section 4)
  *
- * Runs in:   front end
- * Trusts:    nobody: what is decoded is a stranger's
+ * Runs in:   the front end
+ * Trusts:    no input: a stranger may have sent it
  */
 #include "repl/text/text.h"
 
@@ -41,7 +41,7 @@ static int value_of(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : c == '=' ? 64 : -1;
 }
 
-/* Four characters, of which the last `pads` are padding. Bits that padding
+/* Decode four characters; the last `pads` are padding. The bits that padding
  * leaves over must be zero. */
 static int take_four(const int four[4], int pads, char *out, size_t *out_n)
 {
@@ -66,7 +66,7 @@ int base64_decode(const char *s, size_t n, char *out, size_t *out_n)
 
 		if (s[i] == ' ' || s[i] == '\n' || s[i] == '\r')
 			continue;
-		/* After padding comes nothing but padding. */
+		/* Only padding may follow padding. */
 		if (v < 0 || (pads && (v != 64 || have == 0)))
 			return -1;
 		pads += v == 64;

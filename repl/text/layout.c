@@ -19,7 +19,7 @@ static void glyph_set(struct layout_glyph *g, const char *s)
 	g->width = g->n;
 }
 
-/* A mark or joiner that is drawn in the cell of the character before. */
+/* True of a mark or joiner, which terminals draw on the character before. */
 static bool is_mark(wchar_t c)
 {
 	return c >= 0x300 && utf8_is_visible(c) && wcwidth(c) == 0;
@@ -29,7 +29,7 @@ void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g)
 {
 	char caret[3] = {'^', (char)((c & 0x7F) ^ 0x40), 0};
 
-	/* Long cells are laid out at each key, and nearly all text is ASCII. */
+	/* We lay the cell out at each key, and nearly all text is ASCII. */
 	if (c == '\t') {
 		int width = LAYOUT_TAB - col % LAYOUT_TAB;
 
@@ -91,7 +91,7 @@ int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
 			r = row_new(l, i + 1, shape->prompt2, true);
 			continue;
 		}
-		/* The cursor may have moved a mark to a row of its own. */
+		/* `r` may be a new row: a mark can follow the cursor. */
 		r->width += g.width;
 		r->end = i + 1;
 	}
@@ -110,7 +110,7 @@ int layout_width(const wchar_t *s, size_t n, int col)
 	return at - col;
 }
 
-/* Step over the bytes that fit into `room` columns. Returns the columns. */
+/* Step over the bytes that fit into `room` columns. Returns their columns. */
 static int take_columns(const char **s, size_t n, int room)
 {
 	const char *end = *s + n;
@@ -148,13 +148,13 @@ void layout_free(struct layout *l)
 	*l = (struct layout){0};
 }
 
-/* Two of these letters are one flag. */
+/* True of a regional indicator: two of them are one flag. */
 static bool is_flag_half(wchar_t c)
 {
 	return c >= 0x1F1E6 && c <= 0x1F1FF;
 }
 
-/* True of a letter at `at` that is the second half of its flag. */
+/* True if s[at] is the second half of a flag. */
 static bool ends_flag(const wchar_t *s, size_t at)
 {
 	bool second = false;

@@ -4,13 +4,13 @@
  *
  * Runs in:   the front end
  * Trusts:    nothing: a client of ssh may have sent the line
- * Leaves:    words; no file is looked at
+ * Leaves:    words; it looks at no file
  */
 #include "repl/text/text.h"
 
 #include "jail/base/err.h"
 
-/* A word being put together, as itself and as a pattern. */
+/* A word under construction: itself, and its pattern. */
 struct lexer_part {
 	struct strbuf s;
 	struct strbuf pattern;
@@ -30,7 +30,7 @@ static void part_add(struct lexer_part *p, char c, bool literal)
 	strbuf_add(&p->pattern, &c, 1);
 }
 
-/* The meaning of \ and `c` inside "…"; 0: themselves. */
+/* The character that \ and `c` mean inside "…"; 0: both stay as they are. */
 static char escape_in_quotes(char c)
 {
 	static const char names[] = "\"\\nt", meant[] = "\"\\\n\t";
@@ -39,8 +39,8 @@ static char escape_in_quotes(char c)
 	return at ? meant[at - names] : 0;
 }
 
-/* Take the character, or the escape of two, at s[i]. Returns the bytes taken.
- */
+/* Take the character, or the escape of two, at s[i]. Returns the bytes
+ * taken. */
 static size_t part_take(struct lexer_part *p, const char *s, size_t n, size_t i)
 {
 	char c = s[i], known;
@@ -148,7 +148,7 @@ void lexer_words_free(struct lexer_words *words)
 	*words = (struct lexer_words){0};
 }
 
-/* The least quoting that holds the word: a quote, or 0. */
+/* The quote that the word needs, or 0. */
 static char quote_for(const char *s, char open)
 {
 	bool plain = *s != 0, single = true;

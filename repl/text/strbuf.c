@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strbuf.c - bytes that grow
+ * strbuf.c - a growing byte string
  *
  * Runs in:   the front end
  * Trusts:    its callers for the bounds of what they append

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text.c - text for people: foreign text made harmless, numbers, tables
+ * text.c - text for people: foreign text made safe, numbers, tables
  *
  * Runs in:   the front end
  * Trusts:    no text: a guest chooses the names of files and variables, the
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Write to `out` how one character, or one invalid byte, is shown. Returns the
+/* Write one character, or one invalid byte, to `out` as we show it. Returns the
  * bytes of `s` taken. */
 static size_t text_show(char out[static 16], const uint8_t *s, size_t n)
 {
@@ -45,7 +45,7 @@ size_t text_safe(char *buf, size_t size, const char *s, size_t n)
 {
 	static const char more[] = "…";
 	const uint8_t *p = (const uint8_t *)s, *end = p + n;
-	size_t used = 0, fits = 0; /* fits: up to here "…" still fits */
+	size_t used = 0, fits = 0; /* fits: "…" still fits at this offset */
 	char one[16];
 
 	while (p < end) {
@@ -66,11 +66,11 @@ size_t text_safe(char *buf, size_t size, const char *s, size_t n)
 	return used;
 }
 
-/* text_safe() makes at most four bytes of one. */
+/* Bytes for one text_safe(), which makes at most four of each. */
 #define PART 512
 #define TAB 8
 
-/* Append the text between two tabs. Returns its columns. */
+/* Append text without tabs, made safe. Returns its columns. */
 static int add_safe(struct strbuf *b, const char *s, size_t n)
 {
 	char safe[4 * PART + 8];
@@ -146,8 +146,8 @@ const char *text_size(char buf[static TEXT_HUMAN], uint64_t bytes)
 	if (!(bytes & ((UINT64_C(1) << shift) - 1)))
 		return show_tenths(
 			buf, (bytes >> shift) * 10, true, units[unit]);
-	/* Ten times the value, rounded. The unit below keeps the product of
-	 * the largest number in 64 bits. */
+	/* Ten times the value, rounded. We count in the unit below, because ten
+	 * times the bytes may exceed 64 bits. */
 	tenths = ((bytes >> (shift - 10)) * 10 + 512) >> 10;
 	if (tenths >= 10240 && unit < 6) {
 		tenths = 10;
@@ -194,8 +194,8 @@ const char *text_count(
 
 #define GAP 2
 #define INDENT 2
-/* A last cell is text: it stays beside the others when it has this many
- * columns. */
+/* The last column holds prose: it stays beside the others if this many columns
+ * are left. */
 #define TEXT_MIN 24
 /* A cell longer than this, and than half of the terminal, does not widen its
  * column: the next cell goes to the next line. */
@@ -203,7 +203,7 @@ const char *text_count(
 
 struct text_place {
 	int at, width;
-	bool below; /* begins a line */
+	bool below; /* the column begins a new line */
 };
 
 static int columns_of(const char *s)
@@ -211,7 +211,7 @@ static int columns_of(const char *s)
 	return layout_columns(s, strlen(s));
 }
 
-/* Cells of a row and its note. */
+/* Cells of a row, and its note. */
 static size_t row_stride(const struct text_table *t)
 {
 	return (size_t)t->columns + 1;
@@ -277,7 +277,7 @@ static void add_blanks(struct strbuf *b, int n)
 	strbuf_printf(b, "%*s", n > 0 ? n : 0, "");
 }
 
-/* Bytes of a word and of the dot after it: no line begins with a dot. */
+/* Bytes of a word, and of a dot after it: no line begins with a dot. */
 static size_t word_length(const char *s)
 {
 	static const char dot[] = " ·";
@@ -313,7 +313,7 @@ void text_wrap(struct strbuf *b, const char *text, int at, int width)
 	strbuf_puts(b, "\n");
 }
 
-/* Columns of the longest word, which no line may break. */
+/* Columns of the longest word: no line breaks it. */
 static int longest_word(const char *s)
 {
 	int longest = 0;
@@ -328,7 +328,7 @@ static int longest_word(const char *s)
 	return longest;
 }
 
-/* Write the start of `s` that fits into `room` columns, with dots if cut. */
+/* Append the start of `s` that fits into `room` columns, with "…" if cut. */
 static void put_cut(struct strbuf *b, const char *s, int room)
 {
 	size_t all = strlen(s), n = layout_fit(s, all, room);
@@ -342,7 +342,7 @@ static void put_cut(struct strbuf *b, const char *s, int room)
 	strbuf_puts(b, n < all ? "…" : "");
 }
 
-/* The cursor is at column `x`; the cell belongs at column `at`. */
+/* Append a last cell at column `at`; the cursor is at column `x`. */
 static void write_last(const struct text_table *t, struct strbuf *b,
 	const char *cell, int x, int at)
 {

@@ -5,12 +5,9 @@
  *	base64.c	bytes as text
  *	layout.c	text as the rows and columns of a terminal
  *	lexer.c		the words of a command line
- *	strbuf.c	bytes that grow, for building one write
- *	strlist.c	strings, one after the other
- *	text.c		text for people: foreign text made harmless, numbers,
- *			tables
- *	utf8.c		UTF-8, wide characters, and which of them a person can
- *			see
+ *	strbuf.c	a growing byte string
+ *	text.c		text for people: foreign text made safe, numbers, tables
+ *	utf8.c		UTF-8, wide characters, and which of them are visible
  */
 #ifndef REPL_TEXT_TEXT_H
 #define REPL_TEXT_TEXT_H
@@ -32,12 +29,12 @@ struct strbuf;
 /* Append `n` bytes, encoded with padding and without line ends. */
 void base64_add(struct strbuf *b, const void *p, size_t n);
 
-/* Room that base64_decode() needs for `n` characters. */
+/* Bytes that base64_decode() may write for `n` characters. */
 #define BASE64_ROOM(n) ((n) / 4 * 3 + 3)
 
-/* Decode `n` characters into `out`. Blanks and line ends are passed over, and
- * everything else must be as base64_add() writes it. The length in *out_n; -1
- * for anything else. */
+/* Decode `n` characters into `out`, which holds BASE64_ROOM(n) bytes. Blanks
+ * and line ends are skipped; the rest must be as base64_add() writes it. 0 and
+ * the length in *out_n, or -1. */
 int base64_decode(const char *s, size_t n, char *out, size_t *out_n);
 
 /* ---- layout.c: pure ---- */
@@ -46,17 +43,17 @@ int base64_decode(const char *s, size_t n, char *out, size_t *out_n);
 struct layout_glyph {
 	char s[40]; /* UTF-8, NUL-terminated; printable characters only */
 	int n;	    /* bytes */
-	int width;  /* columns; 0 joins the character before */
+	int width;  /* columns; 0: drawn on the character before */
 };
 
-/* Find how `c` is shown at column `col` (tabs depend on it) of a terminal
- * `cols` wide. A control becomes ^X, a character that cannot be shown, would
- * reorder the line or looks like the bar of frame lines <XXXX>, one wider than
- * the terminal a question mark. */
+/* Find how to show `c` at column `col` (tabs depend on it) of a terminal `cols`
+ * wide. A control becomes ^X. A character becomes <XXXX> if it cannot be shown,
+ * would reorder the line or looks like the bar of frame lines, and a question
+ * mark if it is wider than the terminal. */
 void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g);
 
 struct layout_row {
-	size_t start, end; /* characters of the text on it */
+	size_t start, end; /* its characters: offsets in the text */
 	int width;	   /* columns used, the prompt's included */
 	bool prompt;	   /* begins a line of the text, after a prompt */
 };
@@ -83,7 +80,7 @@ int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
 int layout_width(const wchar_t *s, size_t n, int col);
 /* Columns that `n` bytes of UTF-8 take. */
 int layout_columns(const char *s, size_t n);
-/* Of `n` bytes of UTF-8, those that fit into `room` columns. */
+/* How many of `n` bytes of UTF-8 fit into `room` columns. */
 size_t layout_fit(const char *s, size_t n, int room);
 void layout_free(struct layout *l);
 
@@ -95,17 +92,17 @@ size_t layout_next(const wchar_t *s, size_t n, size_t at);
 /* ---- lexer.c ---- */
 
 /*
- * Words are separated by blanks. '…' keeps everything as it is, "…" knows the
- * escapes \" \\ \n \t, and outside quotes a backslash keeps the next
- * character. Pure: no globbing, no expansion, no environment.
+ * Blanks separate words. Characters in '…' stay as they are, "…" knows the
+ * escapes \" \\ \n \t, and outside quotes a backslash makes the next character
+ * an ordinary one. Pure: no globbing, no expansion, no environment.
  */
 
 #define LEXER_WORDS_MAX 256
 #define LEXER_BYTES_MAX (1 << 20)
 
 struct lexer_word {
-	char *s;	   /* the word without its quotes */
-	char *pattern;	   /* the same for fnmatch(3): quoted * ? [ \ escaped */
+	char *s;       /* the word without its quotes */
+	char *pattern; /* as a pattern for fnmatch(3): quoted * ? [ \ escaped */
 	bool is_pattern;   /* has an unquoted * ? or [ */
 	size_t start, end; /* its place in the line, with its quotes */
 };
@@ -113,30 +110,30 @@ struct lexer_word {
 struct lexer_words {
 	struct lexer_word *v;
 	int n;
-	char open; /* a quote (or backslash) left open at the end, or 0 */
+	char open; /* a quote or backslash open at the end, or 0 */
 };
 
-/* Split `n` bytes. 0, or -1: an open quote, a control character, too many
- * words. Either way the words up to there are filled in (completion needs
- * them), and the caller ends with lexer_words_free(). */
+/* Split `n` bytes. 0, or -1 with e: an open quote, a control character, too
+ * many words or bytes, no memory. After an open quote all words are filled in
+ * (completion needs them). The caller always ends with lexer_words_free(). */
 int lexer_split(
 	const char *s, size_t n, struct lexer_words *words, struct err *e);
 /* Safe on all zero. */
 void lexer_words_free(struct lexer_words *words);
 
-/* `s` quoted so that lexer_split() returns it as one word (caller frees): with
- * the quote `open` if the person has typed one, else with the least that
- * works. NULL when there is no memory, or no quoting can hold the bytes. */
+/* Quote `s` so that lexer_split() returns it as one word (caller frees): with
+ * the quote `open` if the person has typed one, else with the least quoting.
+ * NULL: no memory, or no quoting can hold the bytes. */
 char *lexer_quote(const char *s, char open);
 
-/* True of a command: its first character that is not a blank is a colon. */
+/* True if the text is a command: a colon is its first non-blank. */
 bool lexer_is_command(const char *s, size_t n);
 
 /* ---- strbuf.c ---- */
 
 /*
  * All zero is empty. After a failed allocation appends do nothing, so that the
- * caller checks `failed` once, before it uses the bytes.
+ * caller checks `failed` once, before using the bytes.
  */
 
 struct strbuf {
@@ -146,18 +143,17 @@ struct strbuf {
 	bool failed;
 };
 
-/* Append `n` bytes, a string, a formatted string. A NUL that b->n does not
- * count always follows. */
+/* Append `n` bytes, a string, a formatted string. A NUL always follows. */
 void strbuf_add(struct strbuf *b, const void *p, size_t n);
 void strbuf_puts(struct strbuf *b, const char *s);
 void strbuf_printf(struct strbuf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Drop the first `n` of the bytes there are. */
+/* Drop the first `n` bytes, at most b->n. */
 void strbuf_cut(struct strbuf *b, size_t n);
 /* Release the memory; `b` is empty and may be used again. */
 void strbuf_free(struct strbuf *b);
 
-/* ---- strlist.c ---- */
+/* ---- lists of strings: all in this header ---- */
 
 /* Owned strings. All zero is empty. */
 struct strlist {
@@ -186,7 +182,7 @@ static inline bool strlist_has(const struct strlist *l, const char *s)
 	return i < l->n;
 }
 
-/* Free the items; the list is empty. */
+/* Free the items and empty the list. */
 static inline void strlist_fini(struct strlist *l)
 {
 	while (l->n)
@@ -208,100 +204,99 @@ static inline bool text_is_blank(wchar_t c)
 
 /* Write `n` bytes of foreign text into `buf` as part of one line of ours.
  * Controls, unseen characters and those like the bar of frame lines become \n,
- * \t, \x1b, \xa6, \u202e, \U000e0041; invalid bytes \xNN. Text that does not
- * fit ends in "…"; always terminated. `size` is at least 8. Returns the length
- * written. */
+ * \t, \r, \x1b, \xa6, \u202e, \U000e0041; an invalid byte \xNN. Text that does
+ * not fit ends in "…". `buf` is always terminated; `size` is at least 8.
+ * Returns the bytes written. */
 size_t text_safe(char *buf, size_t size, const char *s, size_t n);
 
-/* Append `n` bytes of foreign text as lines like those of text_safe(), with
- * blanks for tabs. The last line ends in a newline, too. */
+/* Append `n` bytes of foreign text as lines, safe as those of text_safe(), with
+ * blanks for tabs and no \r at an end. The last line ends in a newline, too. */
 void text_lines(struct strbuf *b, const char *text, size_t n);
 
-/* "12 B", "12.4 KiB", "512 MiB": whole when it is exact, else one decimal.
+/* "12 B", "12.4 KiB", "512 MiB": whole if that is exact, else with one decimal.
  * Returns `buf`. */
 const char *text_size(char buf[static TEXT_HUMAN], uint64_t bytes);
 
 /* "250 ms", "10 s", "1.5 h", "75 s": in the largest unit that is exact to one
- * decimal, or rounded where the exact number would be long. Returns `buf`. */
+ * decimal; rounded if the exact number would be long. Returns `buf`. */
 const char *text_time(char buf[static TEXT_HUMAN], int64_t ms);
 
-/* "1 file", "3 files"; `many` is the plural that is not `one` with an s, or
- * NULL. Returns `buf`. */
+/* "1 file", "3 files"; `many` is an irregular plural of `one`, or NULL. Returns
+ * `buf`. */
 const char *text_count(
 	char *buf, size_t size, uint64_t n, const char *one, const char *many);
 
 #define TEXT_COLUMNS_MAX 9
 
-/* Rows of cells, laid out for a terminal of any width. A column that does not
- * fit beside the others goes below them, indented; no word is broken. The cells
- * are safe for a terminal. Caller's storage; the caller fills the first part,
- * all else is zero. */
+/* Rows of cells for a terminal of any width. A column that does not fit beside
+ * the others goes below them, indented; no word is broken. The caller fills the
+ * first part with cells that are safe for a terminal; all else is zero at the
+ * start. */
 struct text_table {
-	int width;	/* of the terminal; 0: no terminal, nothing folds */
+	int width;	/* columns of the terminal; 0: none, no line folds */
 	int columns;	/* at most TEXT_COLUMNS_MAX */
 	unsigned right; /* bit i: column i is aligned to the right */
-	bool cut;	/* cut a last cell that is too long; else wrap it */
-	int below;	/* indent of cells that go below; 0: the usual */
+	bool cut;	/* cut a too long last cell; else wrap it */
+	int below;	/* indent of cells that go below; 0: 2 */
 
 	char **cells; /* owned; the last of each row is its note */
 	size_t n;
 	bool failed;
 };
 
-/* Add a row: as many cells as there are columns, copied; NULL is empty. */
+/* Add a row of t->columns cells (copied); NULL is empty. */
 void text_table_add(struct text_table *t, const char *const *cells);
-/* Put lines below the last row, indented but not folded, so that a person can
- * copy them. NULL or "": none. */
+/* Put lines (copied) below the last row, indented but not folded, so that a
+ * person can copy them. NULL or "": none. */
 void text_table_note(struct text_table *t, const char *text);
-/* Write the rows and free them. */
+/* Append the rows to `b` and free them; b->failed if memory ran out. */
 void text_table_write(struct text_table *t, struct strbuf *b);
 
-/* Write `text` and a newline in lines of at most `width` columns (0: one
- * line). The cursor is at column `at`, where every line begins. No line begins
- * with the dot that joins two parts. */
+/* Append `text` and a newline in lines of at most `width` columns (0: one
+ * line). The cursor is at column `at`, where further lines begin. No line
+ * begins with the dot that joins two parts. */
 void text_wrap(struct strbuf *b, const char *text, int at, int width);
 
 /* ---- utf8.c: independent of the locale and the environment ---- */
 
-/* Stands for bytes that are no character. */
+/* Replaces bytes that are no character. */
 #define UTF8_BAD 0xFFFD
 
-/* Decode the character at `s`, of which `n` >= 1 bytes are there. Its length
- * and *c; 0 when the bytes begin a character that is cut short; -1 when they
- * cannot (overlong, surrogate, stray). */
+/* Decode the character at `s`, where `n` >= 1 bytes are. Returns its length,
+ * and *c; 0: the bytes begin a character but are cut short; -1: they are no
+ * UTF-8 (overlong, surrogate, stray). */
 int utf8_get(const void *s, size_t n, uint32_t *c);
 
-/* Decode the character at *s, which is before `end`, and step over it. False,
- * and *c is UTF8_BAD, for one byte that is no character. */
+/* Decode the character at *s, which is before `end`, and step over it. For a
+ * byte that is no character: false, and *c is UTF8_BAD. */
 bool utf8_next(const char **s, const char *end, uint32_t *c);
 
-/* Encode one character, or UTF8_BAD if `c` is none. Returns the bytes
- * written. */
+/* Encode `c`, or UTF8_BAD if `c` is no character. Returns the bytes written. */
 size_t utf8_put(uint32_t c, char out[static 4]);
 
-/* True of a byte that continues a character. */
+/* True if the byte continues a character. */
 static inline bool utf8_continues(char byte)
 {
 	return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-/* `at`, or the start of the character in whose middle s[at] stands. */
+/* `at`, or if s[at] is inside a character, that character's start. */
 size_t utf8_start(const char *s, size_t at);
 /* Characters in `n` bytes; a bad byte counts as one. */
 size_t utf8_count(const char *s, size_t n);
 
-/* True of `n` bytes that are valid and hold no control character, C1 included,
- * but those in `controls`. */
+/* True if the `n` bytes are valid and hold no control character, C1 included,
+ * except those in `controls`. */
 bool utf8_is_text(const char *s, size_t n, const char *controls);
-/* True of characters that change how the text around them is shown, or cannot
- * be seen: controls, C1, bidi marks and overrides, zero-width, line and
- * paragraph separators, tags. */
+/* True if a person cannot see `c`, or `c` changes how the text around it is
+ * shown: controls, C1, bidi marks and overrides, zero-width, line and paragraph
+ * separators, tags. */
 bool utf8_is_unseen(uint32_t c);
-/* True of the broken bar that begins frame lines, and of characters like it. */
+/* True if `c` is the broken bar that begins frame lines, or looks like it. */
 bool utf8_is_bar(uint32_t c);
-/* True of a character that source may show as itself. */
+/* True if source code may show `c` as itself. */
 bool utf8_is_visible(uint32_t c);
-/* True of `n` bytes that are valid and hold such characters alone. */
+/* True if the `n` bytes are valid, and every character is visible. */
 bool utf8_is_visible_text(const char *s, size_t n);
 
 /* A growing string of wide characters. All zero is empty; `s` is
@@ -312,11 +307,11 @@ struct utf8_wide {
 	size_t cap;
 };
 
-/* Replace the contents by, or append, `n` characters. 0, or -1 (ENOMEM). */
+/* Replace the contents by `n` characters, or append them. 0, or -1 (ENOMEM). */
 int utf8_wide_set(struct utf8_wide *t, const wchar_t *s, size_t n);
 int utf8_wide_add(struct utf8_wide *t, const wchar_t *s, size_t n);
 
-/* Append UTF-8; each byte that is not valid becomes UTF8_BAD. 0, or -1. */
+/* Append `n` bytes of UTF-8; each invalid byte becomes UTF8_BAD. 0, or -1. */
 int utf8_wide_decode(struct utf8_wide *t, const char *s, size_t n);
 /* Release the memory; the text is empty and usable again. */
 void utf8_wide_free(struct utf8_wide *t);

@@ -21,8 +21,8 @@ int utf8_get(const void *bytes, size_t n, uint32_t *c)
 	}
 	if (lead < 0xc2 || lead > 0xf4)
 		return -1;
-	/* Unicode, table 3-7: the second byte keeps out overlong forms,
-	 * surrogates and what lies beyond U+10FFFF. */
+	/* Unicode, table 3-7: the range of the second byte excludes overlong
+	 * forms, surrogates and characters beyond U+10FFFF. */
 	if (lead == 0xe0)
 		lo = 0xa0;
 	else if (lead == 0xed)
@@ -149,9 +149,9 @@ bool utf8_is_unseen(uint32_t c)
 	return false;
 }
 
-/* Characters that cannot be seen make source read otherwise than it runs
- * (CVE-2021-42574). The joiner U+200D and the variation selectors stay: emoji
- * are made with them. */
+/* Unseen characters let source read otherwise than it runs (CVE-2021-42574).
+ * The joiner U+200D and the variation selectors are allowed: emoji need
+ * them. */
 bool utf8_is_visible(uint32_t c)
 {
 	return is_character(c) && (c == 0x200D || (c >= 0xFE00 && c < 0xFE10) ||
