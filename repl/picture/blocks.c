@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * blocks.c - a picture in half blocks, two pixels a character
+ * blocks.c - draws a picture in half blocks, two pixels a character
  *
  * Runs in:   front end
  * Trusts:    nothing about the pixels
@@ -12,7 +12,7 @@
 
 #define UPPER_HALF "\xe2\x96\x80"
 
-/* The steps of the 6x6x6 cube, and of the greys behind it. */
+/* The levels of red, green and blue in the cube of 6x6x6 colours. */
 static const uint8_t steps[] = {0, 95, 135, 175, 215, 255};
 
 static int nearest_step(int v)
@@ -39,7 +39,7 @@ static int of_256(const uint8_t *p)
 	return 16 + 36 * r + 6 * g + b;
 }
 
-/* The colour of letters (38) or what is behind them (48). */
+/* Set the colour of the foreground (38) or the background (48). */
 static char *add_colour(char *s, int what, const uint8_t *p, bool true_colour)
 {
 	if (true_colour)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * encode.c - a picture as PNG, by zlib
+ * encode.c - writes a picture as PNG, by zlib
  *
  * Runs in:   front end
- * Trusts:    the library with pixels of a known size. It never reads a file of
- *            the guest's
+ * Trusts:    zlib with pixels of a known size. zlib never reads a file of the
+ *            guest's
  *
- * PNG around what zlib makes is three chunks. libpng would do it too, but needs
- * the mathematical library, which no program can be without once it is linked
- * to it, and which takes longer to load than all of the front end.
+ * A PNG file is three chunks; one holds zlib's output. libpng would write the
+ * file too, but needs the mathematical library. A program linked to that loads
+ * it at each start, which takes longer than to load all of the front end.
  */
 #include "picture.h"
 
@@ -36,7 +36,7 @@ static void add_chunk(
 	strbuf_add(b, word, 4);
 }
 
-/* Each row as its difference from the one above: filter 2. */
+/* Write each row as its difference from the row above: filter 2. */
 static uint8_t *filter_rows(const struct picture *p, size_t row)
 {
 	uint8_t *rows = malloc((row + 1) * (size_t)p->height), *to = rows;
@@ -54,7 +54,7 @@ static uint8_t *filter_rows(const struct picture *p, size_t row)
 
 int encode_png(struct strbuf *b, const struct picture *p)
 {
-	/* 8 bits a sample, three of them; the usual compression and filters. */
+	/* 8 bits a sample; colour type 2 is RGB; the other methods are 0. */
 	uint8_t head[13] = {[8] = 8, 2};
 	size_t row = 3 * (size_t)p->width;
 	uLong n = (uLong)((row + 1) * (size_t)p->height), packed_n;

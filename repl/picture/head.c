@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * head.c - what stands before a picture in a cell's pipe
+ * head.c - reads the header that precedes a picture in a cell's pipe
  *
  * Runs in:   front end
- * Trusts:    nothing: the guest writes it
+ * Trusts:    no byte: the guest writes the header
  */
 #include "picture.h"
 

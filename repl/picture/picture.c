@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * picture.c - how large a picture is drawn, and what stands around it
+ * picture.c - fits a picture to a terminal, and writes a protocol's sequence
  *
  * Runs in:   front end
  * Trusts:    the size, which the caller has bounded; nothing about the pixels
@@ -12,30 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A cell of a terminal that does not say how large its cells are, or that shows
- * no more than two pixels of it. */
+/* The size of a cell, in pixels, for a terminal that does not report it, and
+ * for half blocks. */
 #define CELL_WIDTH 8
 #define CELL_HEIGHT 16
-/* Rows that stay free for the line below the picture, and the prompt. */
+/* Rows that we leave free for the line below the picture, and the prompt. */
 #define ROWS_FREE 2
-/* Of kitty's protocol: the most of one piece. */
+/* Most bytes of one piece in kitty's protocol. */
 #define PIECE 4096
 
-/* Where a picture is drawn: cells, and the pixels in them. */
+/* The size of the drawn picture, in cells and in pixels. */
 struct fit {
 	int rows, columns;
 	int width, height, cell_height;
-	bool by_columns; /* less than a row high: its width decides */
+	bool by_columns; /* less than a row high: we tell the width */
 };
 
-/* The whole number in `v`, which may be a little less than it should be. */
+/* The whole part of `v`, which rounding may have made a little too small. */
 static int clamp_whole(double v, int most)
 {
 	v += 0.001;
 	return v < 1 ? 1 : v > most ? most : (int)v;
 }
 
-/* A whole number of rows high, unless it is so flat that less than one is. */
+/* Make the picture a whole number of rows high, unless it is less than one. */
 static struct fit fit_picture(
 	const struct picture *p, const struct picture_place *at)
 {
@@ -64,7 +64,7 @@ static struct fit fit_picture(
 
 /* ---- size ---- */
 
-/* The mean of each rectangle of pixels that becomes one. */
+/* Make each pixel the mean of the rectangle of pixels that it replaces. */
 static void shrink_row(
 	uint8_t *to, int width, const struct picture *from, int top, int bottom)
 {
@@ -113,8 +113,8 @@ int picture_scale(struct picture *to, const struct picture *from)
 
 /* ---- protocols ---- */
 
-/* The rows are made first, so that nothing scrolls while the terminal draws:
- * then the cursor that was saved is still where it was. */
+/* Make the rows before the terminal draws: then the screen does not scroll
+ * while it draws, and the saved cursor stays in the picture's first row. */
 static void begin_rows(struct strbuf *b, int rows)
 {
 	for (int i = 0; i < rows; i++)
@@ -127,7 +127,7 @@ static void end_rows(struct strbuf *b, int rows)
 	strbuf_printf(b, "\0338\033[%dB\r", rows);
 }
 
-/* q=2: the terminal answers nothing. */
+/* q=2: the terminal sends no answer. */
 static void add_kitty(
 	struct strbuf *b, const struct strbuf *png, const struct fit *f)
 {
@@ -163,8 +163,8 @@ static void add_iterm2(
 	strbuf_puts(b, "\a");
 }
 
-/* Pixels times colours: six times what is written for noise at most. A picture
- * of more pixels than a sixteenth of that has 16 colours all the same. */
+/* Bound on pixels times colours. A picture of noise takes about a sixth of this
+ * in bytes. With too many pixels for 16 colours, a picture still has 16. */
 #define SIXEL_WORK 20000000
 #define SIXEL_COLOURS_LEAST 16
 
@@ -177,8 +177,8 @@ static int colours_for(const struct picture *p, int registers)
 	return most < registers ? most : registers;
 }
 
-/* A sixel row is six pixels high, and none of it may reach into the row below
- * the picture. */
+/* A row of sixels is six pixels high. The last one must not reach into the row
+ * below the picture, so we cut the height to a multiple of six. */
 static int add_sixel(struct strbuf *b, const struct picture *p,
 	const struct fit *f, int colours)
 {

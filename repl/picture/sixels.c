@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sixels.c - a picture as sixel, in colours that libsixel chooses
+ * sixels.c - writes a picture as sixel, in colours that libsixel chooses
  *
  * Runs in:   front end
- * Trusts:    nothing about the pixels; libsixel with pixels of a known size,
- *            which reads no file of the guest's
- * Leaves:    a sequence, after a time that goes by pixels and colours, whatever
- *            the picture
+ * Trusts:    nothing about the pixels; libsixel with pixels of a known size.
+ *            libsixel reads no file of the guest's
+ * Leaves:    a sequence, after a time that depends only on the numbers of
+ *            pixels and colours
  *
  * Libsixel's own writer keeps a sorted list of the runs of one colour in six
- * rows of pixels, and searches it from the beginning for each run. Some
+ * rows of pixels, and searches the list from its beginning for each run. Some
  * pictures take it a hundred times as long as noise does: 13 s for 2000 × 138
  * pixels in 72 colours. So the library only chooses the colours, from a sample
  * of the pixels; this file gives each pixel its colour and writes the sequence.
@@ -21,12 +21,12 @@
 #include <string.h>
 
 #define COLOURS_MAX 256
-/* Of a sixel: one pixel wide, six high. */
+/* The height of a sixel, which is one pixel wide. */
 #define HIGH 6
-/* Each of red, green and blue has 5 bits where colours are looked up. */
+/* colour_of() looks colours up by 5 bits of red, green and blue each. */
 #define KINDS (1 << 15)
 #define UNKNOWN UINT16_MAX
-/* From so many on, "!" and a number are shorter. */
+/* From this length on we write a run as "!", its length and the character. */
 #define RUN_LEAST 4
 
 struct sixels {
@@ -34,16 +34,16 @@ struct sixels {
 	uint8_t palette[3 * COLOURS_MAX];
 	int n;
 	bool exact;	    /* every colour of the picture is in the palette */
-	uint16_t *nearest;  /* by kind of colour, as far as it is known */
+	uint16_t *nearest;  /* palette's index by 15 bits, or UNKNOWN */
 	int16_t *errors[2]; /* of this row and the next, times 16 */
 	uint8_t *bits;	    /* a row of sixels for each colour */
-	bool used[COLOURS_MAX];
+	bool used[COLOURS_MAX]; /* in this row of sixels */
 };
 
 /* ---- colours ---- */
 
-/* The library counts colours of 5 bits: their 31 is to be all of 255, or white
- * is dithered. */
+/* The library rounds colours down to 5 bits. Map 31 of these to 255, or we
+ * would dither white. */
 static uint8_t widen_level(uint8_t v)
 {
 	return (uint8_t)(v | v >> 5);
@@ -107,8 +107,8 @@ static int colour_of(struct sixels *s, const int rgb[static 3])
 	return *known;
 }
 
-/* Floyd and Steinberg: what a pixel is too bright or too dark for its colour,
- * the pixels to its right and below it make good. */
+/* Floyd and Steinberg: spread the error of a pixel's colour over the pixels to
+ * its right and below it. */
 static void spread_error(struct sixels *s, size_t at, int by)
 {
 	int16_t *here = s->errors[0] + at, *below = s->errors[1] + at;
@@ -181,7 +181,7 @@ static void take_row(struct sixels *s, int y)
 	int16_t *done = s->errors[0];
 
 	for (size_t x = 0; x < width; x++) {
-		/* Room for one pixel to the left. */
+		/* A row of errors begins with a pixel left of the picture. */
 		int colour = take_pixel(s, from + 3 * x, 3 * (x + 1));
 
 		s->bits[(size_t)colour * width + x] |= (uint8_t)(1 << y % HIGH);
