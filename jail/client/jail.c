@@ -425,8 +425,7 @@ static const enum seccomp_profile profiles[] = {
 	[JAIL_SANDBOX_TERMINALS] = SECCOMP_CONTROL,
 };
 
-/* Afterwards the process cannot start another or open a socket
- * (invariant 7). */
+/* Afterwards the front end cannot start a process or create a socket. */
 int jail_sandbox_enter(const struct jail_sandbox *c, struct err *e)
 {
 	struct landlock_rule rules[JAIL_SANDBOX_PATHS];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ask.c - what the person's terminal can draw
+ * ask.c - asks the person's terminal which pictures it can draw
  *
- * Runs in:   front end, once, when the first picture is to be drawn
- * Trusts:    the person's terminal for what it can do, and for nothing else
+ * Runs in:   front end, before a picture, until the terminal has answered
+ * Trusts:    the terminal's answers about its own abilities, nothing else
  * Leaves:    no answer among the keys
  */
 #include "repl/term/term.h"
@@ -14,17 +14,17 @@
 
 #define ESC "\033"
 #define ASK_TRIES 3
-/* A beginning of an answer that is so many bytes long is no key. */
+/* From this many bytes on we hold the beginning of an answer. */
 #define ASK_SURE 3
 #define ST ESC "\\"
 
-/* A picture of one pixel that is only to be judged; the size of a cell, as
- * iTerm2 and as xterm say it; the colours of sixel. */
+/* Kitty's query with a picture of one pixel, which is not drawn; the size of a
+ * cell, as iTerm2 and as xterm report it; the number of sixel's colours. */
 #define GRAPHICS                                                               \
 	ESC "_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA" ST ESC                          \
 	    "]1337;ReportCellSize" ST ESC "[16t" ESC "[?1;1;0S"
-/* A question that tells if a colour of 24 bits is kept as it is. GNU screen
- * hands a DCS to the terminal outside, which has another row there. */
+/* Set a 24-bit colour and ask for the SGR state (DECRQSS). GNU screen passes a
+ * DCS on to the outer terminal, whose cursor is in another row. */
 #define COLOUR ESC "[48;2;1;2;3m" ESC "P$qm" ST ESC "[m"
 #define FENCE ESC "[c"
 #define ERASE "\r" ESC "[K"
@@ -37,8 +37,8 @@ static bool begins_with_word(const char *value, const char *const *words)
 	return false;
 }
 
-/* The Linux console prints strings that it does not know, and has nothing to
- * answer but the fence. */
+/* The Linux console prints strings that it does not know, and answers only the
+ * fence. */
 void ask_write(struct ask *a, struct strbuf *out)
 {
 	const char *term = getenv("TERM"), *depth = getenv("COLORTERM");
@@ -61,7 +61,7 @@ static void take_kitty(struct ask *a, const char *s)
 	a->kitty |= strstr(s, "i=31") && strstr(s, ";OK" ST);
 }
 
-/* Height and width in points, and how many pixels a point has. */
+/* Height;width;scale: the size in points, and the pixels of a point. */
 static void take_iterm2(struct ask *a, const char *s)
 {
 	char *end;
@@ -97,7 +97,7 @@ static void take_size(struct ask *a, const char *s)
 	}
 }
 
-/* "?1;0;256S": the request succeeded; "?62;4;22c": sixel is 4. */
+/* "?1;0;256S": success, 256 sixel colours. "?62;4;22c" (DA1): 4 is sixel. */
 static void take_private(struct ask *a, const char *s)
 {
 	bool fence = s[strlen(s) - 1] == 'c';
@@ -117,7 +117,7 @@ static void take_private(struct ask *a, const char *s)
 
 /* The forms of answers. */
 static const struct form {
-	const char *begin, *finals; /* NULL: a string, which ends with ST */
+	const char *begin, *finals; /* NULL: a string, ended by ST or BEL */
 	void (*take)(struct ask *a, const char *s);
 } forms[] = {
 	{ESC "_G", NULL, take_kitty},
@@ -130,7 +130,7 @@ static const struct form {
 
 enum ask_verdict { NO, PERHAPS, YES };
 
-/* Tell if n bytes, the last of which is new, are this answer. */
+/* Match n bytes, the last of which is new, against one form. */
 static enum ask_verdict match_form(
 	const struct form *f, const char *s, size_t n)
 {
@@ -150,7 +150,7 @@ static enum ask_verdict match_form(
 	return last == *ESC || (last >= ' ' && last < 0x7f) ? PERHAPS : NO;
 }
 
-/* Tell if the held bytes may be an answer; take a whole one. */
+/* Match the held bytes against all forms; take a whole answer. */
 static enum ask_verdict match_answer(struct ask *a)
 {
 	enum ask_verdict best = NO;
@@ -174,7 +174,7 @@ void ask_give_back(struct ask *a, struct strbuf *keys)
 	a->n = 0;
 }
 
-/* Hold a sure beginning of an answer; give back anything else. */
+/* Keep holding ASK_SURE bytes or more of an answer; give back fewer. */
 static void settle_unsure(struct ask *a, struct strbuf *keys)
 {
 	if (a->answered || a->n < ASK_SURE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keys.c - bytes of a terminal to keys
+ * keys.c - decodes a terminal's bytes to keys
  *
  * Runs in:   the front end
  * Trusts:    nothing: a client of ssh may send any bytes at any speed
@@ -12,10 +12,10 @@
 
 #define ESC 0x1B
 
-/* A terminal sends a sequence at once, but ssh may tear it apart. When the end
- * of a paste does not come in time, the text so far is delivered. Text that
- * comes later still belongs to the paste, or its lines would run by
- * themselves. */
+/* A terminal sends a sequence at once, but ssh may split it. When the end of a
+ * paste is late, keys_timeout() ends the paste so that the reader gets its
+ * text. Bytes that follow are pasted too: as typed keys, each line end in them
+ * would run a cell. */
 #define KEYS_SEQUENCE_MS 200
 #define KEYS_PASTE_MS 2000
 
@@ -38,7 +38,7 @@ static int emit_key(struct key *out, int n, int code, wchar_t c)
 	return n;
 }
 
-/* A pasted character: every line end becomes \n, other controls are dropped. */
+/* Emit a pasted character: each line end as \n, no control but the tab. */
 static int emit_pasted(struct keys *k, struct key *out, int n, wchar_t c)
 {
 	bool after_cr = k->cr;
@@ -55,7 +55,7 @@ static int emit_pasted(struct keys *k, struct key *out, int n, wchar_t c)
 
 static int emit_char(struct keys *k, struct key *out, int n, wchar_t c)
 {
-	if (c >= 0x80 && c < 0xA0) /* C1: an escape sequence in disguise */
+	if (c >= 0x80 && c < 0xA0) /* C1: some begin an escape sequence */
 		c = UTF8_BAD;
 	if (k->paste)
 		return emit_pasted(k, out, n, c);
@@ -66,7 +66,7 @@ static int emit_char(struct keys *k, struct key *out, int n, wchar_t c)
 	return emit_key(out, n, KEY_TEXT, c);
 }
 
-/* A byte of text, which may end a character. */
+/* Take a byte of text, which may end a character. */
 static int feed_text(struct keys *k, unsigned char b, struct key *out, int n)
 {
 	uint32_t c;
@@ -75,7 +75,7 @@ static int feed_text(struct keys *k, unsigned char b, struct key *out, int n)
 	k->u[k->u_n++] = b;
 	len = utf8_get(k->u, k->u_n, &c);
 	all = k->u[0] < 0xE0 ? 2 : k->u[0] < 0xF0 ? 3 : 4;
-	/* A character that is found wrong early still takes all its bytes. */
+	/* An invalid character takes as many bytes as its first one demands. */
 	if (!len || (k->u_n > 1 && k->u_n < all)) {
 		k->state = UTF8;
 		return n;
@@ -85,7 +85,7 @@ static int feed_text(struct keys *k, unsigned char b, struct key *out, int n)
 	return emit_char(k, out, n, len > 0 ? (wchar_t)c : UTF8_BAD);
 }
 
-/* The bytes so far do not become a character. */
+/* Emit UTF8_BAD: the bytes so far do not become a character. */
 static int end_text(struct keys *k, struct key *out)
 {
 	k->state = GROUND;
@@ -102,8 +102,8 @@ static int feed_ground(struct keys *k, unsigned char b, struct key *out, int n)
 	return feed_text(k, b, out, n);
 }
 
-/* Inside a paste only its end is a sequence. A false start of that end is
- * text, without its ESC. */
+/* Inside a paste we look only for the sequence that ends it. The beginning of
+ * that sequence alone is pasted text, without the ESC. */
 static int feed_paste(struct keys *k, unsigned char b, struct key *out, int n)
 {
 	if (b == (unsigned char)paste_end[k->match]) {
@@ -119,8 +119,8 @@ static int feed_paste(struct keys *k, unsigned char b, struct key *out, int n)
 	return k->match ? n : feed_text(k, b, out, n);
 }
 
-/* A byte after a pause in a paste: the paste goes on. Ctrl-C ends it, so that
- * an end that was lost does not take the keyboard away for good. */
+/* Take a byte after a pause in a paste: begin the paste again. Ctrl-C ends it:
+ * if the end of the paste is lost, the person gets the keyboard back. */
 static int feed_stalled(struct keys *k, unsigned char b, struct key *out)
 {
 	int n = emit_key(out, 0, KEY_PASTE_BEGIN, 0);
@@ -180,7 +180,7 @@ static int feed_escape(struct keys *k, unsigned char b, struct key *out)
 	for (size_t i = 0; i < sizeof(alt_keys) / sizeof(*alt_keys); i++)
 		if (alt_keys[i].b == b)
 			return emit_key(out, 0, alt_keys[i].code, 0);
-	/* Alt with a control is the control: Ctrl-C must always work. */
+	/* Read Alt with a control as the control: Ctrl-C must always work. */
 	return b < 0x20 ? emit_char(k, out, 0, b) : 0;
 }
 
@@ -249,8 +249,8 @@ static int feed_csi(struct keys *k, unsigned char b, struct key *out)
 	k->state = GROUND;
 	if (b < 0x20 || b >= 0x7F)
 		return feed_ground(k, b, out, 0);
-	/* The console's function keys (ESC [ [ A) and X10 mouse reports (ESC [
-	 * M and three bytes) go on behind the final letter. */
+	/* The Linux console's function keys (ESC [ [ A) and X10 mouse reports
+	 * (ESC [ M and three bytes) have bytes behind the final letter. */
 	if (b == '[' || (b == 'M' && !k->private_mark)) {
 		k->state = SKIP;
 		k->skip = b == '[' ? 1 : 3;
@@ -269,7 +269,7 @@ static int feed_ss3(struct keys *k, unsigned char b, struct key *out)
 	return b == '~' || b == 'u' ? 0 : csi_key(k, b, out);
 }
 
-/* Drop a string of the terminal's up to its end; Ctrl-C ends it too. */
+/* Drop a string that the terminal sends, up to its end or a Ctrl-C. */
 static int feed_string(struct keys *k, unsigned char b, struct key *out)
 {
 	if (k->state == STRING_ESC && b != '\\') {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output.c - a cell's output, from the pty to the terminal
+ * output.c - passes a cell's output from the pty to the terminal
  *
  * Runs in:   the front end
- * Trusts:    the options; nothing in the bytes
- * Leaves:    the terminal as it was, the cursor in column 0 (invariant 8), and
- *            a count of all that was not shown (invariant 9)
+ * Trusts:    the options; no byte of the output
+ * Leaves:    the terminal's modes as before the cell, the cursor in column 0,
+ *            and a count of all bytes and sequences that were not shown
  */
 #include "repl/term/term.h"
 
@@ -14,13 +14,13 @@
 
 #define ESC 0x1b
 #define BEL 0x07
-/* The text of a frame line; more is cut. */
+/* Bytes of a frame line's text; the rest is cut. */
 #define FRAME_MAX 8192
-/* Without a mark, this long without a byte ends a cell's output; and the same
- * when every writer is dead. */
+/* If no mark comes, this silence of the tty ends a cell's output; the shorter
+ * one if every writer is dead. */
 #define SILENCE_MS 50
 #define DEAD_SILENCE_MS 20
-/* Output this long after the cell's end is background output. */
+/* From this time after a cell's end on, output is background output. */
 #define BACKGROUND_MS 2000
 
 int output_open(struct output *o, size_t tail_bytes, struct err *e)
@@ -48,7 +48,7 @@ static void copy_shown(const struct output *o, enum output_copied what,
 		o->opts.copy(o->opts.arg, what, buf, n);
 }
 
-/* The cell's bytes that are shown. */
+/* Show bytes of the cell, and copy them to the watchers. */
 static void show_bytes(struct output *o, const void *buf, size_t n)
 {
 	if (n)
@@ -113,7 +113,7 @@ static void keep_tail(struct output *o, const uint8_t *p, size_t n)
 		o->tail_at -= o->tail_size;
 }
 
-/* Take bytes that are surely the cell's. */
+/* Take bytes of the cell that are no part of its mark. */
 static void take_cell_bytes(struct output *o, const void *buf, size_t n)
 {
 	const uint8_t *p = buf;
@@ -128,8 +128,8 @@ static void take_cell_bytes(struct output *o, const void *buf, size_t n)
 	keep_tail(o, p + head, n - head);
 }
 
-/* Where the mark may begin: all of it stands there, or its beginning at the end
- * of the bytes. NULL: nowhere. */
+/* Find the mark's first 34 bytes, or a shorter beginning of the mark at the end
+ * of the bytes. NULL: neither is there. */
 static const uint8_t *find_mark(
 	const struct output *o, const uint8_t *p, size_t n)
 {
@@ -148,8 +148,8 @@ static const uint8_t *find_mark(
 	return NULL;
 }
 
-/* Undo modes, and go to where a line of ours, or of a shell, can begin. True
- * when that took a newline. */
+/* Undo the guest's modes, and go to a row where a line of ours or of a shell
+ * can begin. True if we wrote a newline. */
 static bool leave_row(struct output *o)
 {
 	bool newline;
@@ -185,7 +185,7 @@ static void say_line(struct output *o, const char *text)
 	draw_line(o, text);
 }
 
-/* Say what the alternate screen may have hidden. */
+/* Repeat the frame lines that the alternate screen may have hidden. */
 static void say_again(struct output *o)
 {
 	for (char *p = o->said.s, *nl; o->said.n; p = nl + 1) {
@@ -196,9 +196,9 @@ static void say_again(struct output *o)
 	}
 }
 
-/* On the alternate screen the line stands at the bottom, where it fits and
- * until the guest draws there. It has no bar: the guest could write behind
- * it. */
+/* On the alternate screen we write the line to the bottom row, if it fits. The
+ * guest may draw over it. The line has no bar there: the guest could write
+ * behind the bar. */
 void output_say(struct output *o, const char *text)
 {
 	char safe[200], line[256];
@@ -270,8 +270,8 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 			p++;
 			o->marked = ++o->held == OUTPUT_MARK_LENGTH;
 		} else {
-			/* The held bytes are not the mark. Its second ESC may
-			 * be the first one of the real mark. */
+			/* The held bytes are not the mark. A held second ESC
+			 * may be the first byte of the real mark. */
 			size_t keep = o->held == OUTPUT_MARK_LENGTH - 1;
 
 			take_cell_bytes(o, o->mark, o->held - keep);
@@ -279,7 +279,7 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 		}
 	}
 	vt_pen_flush(&o->vt);
-	/* The alternate screen may be gone, and the cell go on. */
+	/* The cell may have left the alternate screen, and go on. */
 	if (o->said.n && !vt_pen_is_alternate(&o->vt)) {
 		leave_row(o);
 		say_again(o);
@@ -326,7 +326,7 @@ static void say_cut(struct output *o, const struct output_report *r)
 	say_line(o, text);
 }
 
-/* The `i`th byte of the tail, of which `n` are there. */
+/* The `i`th of the tail's last `n` bytes. */
 static uint8_t tail_byte(const struct output *o, size_t n, size_t i)
 {
 	size_t at = o->tail_at + (o->tail_size - n) + i;
@@ -334,8 +334,8 @@ static uint8_t tail_byte(const struct output *o, size_t n, size_t i)
 	return o->tail[at % o->tail_size];
 }
 
-/* The bytes to leave out of a tail, so that it begins with a line or, where its
- * lines are too long for that, with a character. */
+/* The bytes to leave out of a tail, so that it begins with a line. If the first
+ * half of the tail has no line end, the tail begins with a character. */
 static size_t tail_skip(const struct output *o, size_t n)
 {
 	size_t skip = 0;
@@ -392,7 +392,7 @@ void output_take_screen(struct output *o)
 	vt_pen_flush(&o->vt);
 }
 
-/* Report what the filter dropped, and go back to column 0. */
+/* Go to column 0, and report the sequences that the filter dropped. */
 static void finish_filter(struct output *o, struct output_report *r, bool cut)
 {
 	vt_finish(&o->vt, cut);
@@ -436,7 +436,7 @@ void output_background(
 		.head = shown, .shown = shown, .cut = n - shown};
 	start_filter(o);
 	o->vt.late = true;
-	o->vt.lf_returns = true; /* the sink prints line by line */
+	o->vt.lf_returns = true; /* the sink makes \r\n of \n */
 	vt_feed(&o->vt, buf, shown);
 	finish_filter(o, r, r->cut > 0);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pager.c - a long text, a screenful at a time
+ * pager.c - shows a long text, a screenful at a time
  *
  * Runs in:   the front end
- * Trusts:    its caller, that the text is safe for a terminal; the text may
- *            still be one endless line, or marks without end
- * Leaves:    eight bytes for each row up to the last one looked at
+ * Holds:     eight bytes for each row found so far
+ * Trusts:    its caller to pass a text that is safe for a terminal; a line of
+ *            the text, or a run of combining marks, may have any length
  *
- * Rows are found as they are needed, so that a long text opens at once.
+ * We find rows only when we need them, so that a long text opens at once.
  */
 #include "repl/term/term.h"
 
@@ -15,11 +15,11 @@
 
 #define NOWHERE ((size_t)-1)
 
-/* Characters that can be searched for. */
+/* Most characters of a search. */
 #define SOUGHT_MAX 200
 
-/* Bytes of a row for each column: marks have no width, so a row could have any
- * number of them. */
+/* Most bytes of a row for each column: combining marks have no width, so the
+ * columns alone do not bound a row. */
 #define COLUMN_BYTES 16
 
 /* ---- rows of the text ---- */
@@ -29,7 +29,7 @@ static size_t page_rows(const struct pager *p)
 	return p->rows > 1 ? (size_t)p->rows - 1 : 1;
 }
 
-/* Where the row that begins at `at` ends, before a newline. */
+/* The end of the row that begins at `at`, without a newline. */
 static size_t row_end(const struct pager *p, size_t at)
 {
 	const char *start = p->text + at, *end = p->text + p->n, *s = start;
@@ -49,7 +49,7 @@ static size_t row_end(const struct pager *p, size_t at)
 	return (size_t)(s - p->text);
 }
 
-/* Find one more row. False: there is none, or no memory for it. */
+/* Find one more row. False: the text ends, or memory ran out. */
 static bool find_row(struct pager *p)
 {
 	size_t at = 0;
@@ -100,7 +100,7 @@ static size_t row_of(struct pager *p, size_t at)
 	return low;
 }
 
-/* Show rows from `row` on, or the last page. */
+/* Show the page that begins with `row`, or the last page. */
 static void go_to(struct pager *p, size_t row)
 {
 	const size_t page = page_rows(p);
@@ -112,7 +112,7 @@ static void go_to(struct pager *p, size_t row)
 	p->top = row;
 }
 
-/* Where the screen begins, and where it ends, in the text. */
+/* The text's offsets at which the screen begins and ends. */
 static size_t screen_start(struct pager *p)
 {
 	return has_row(p, p->top) ? p->starts[p->top] : p->n;
@@ -132,7 +132,7 @@ static wint_t fold_case(const struct pager *p, wint_t c)
 	return p->exact ? c : towlower(c);
 }
 
-/* Where what is sought ends, if it stands at `at`; else 0. */
+/* The end of the match that begins at `at`; 0: none does. */
 static size_t match_end(const struct pager *p, size_t at)
 {
 	const char *s = p->text + at, *end = p->text + p->n;
@@ -148,7 +148,7 @@ static size_t match_end(const struct pager *p, size_t at)
 	return i && i == p->sought.n ? (size_t)(s - p->text) : 0;
 }
 
-/* The first place at `at` or behind it, or the last one before it. */
+/* The first match at `at` or behind it; find_up(): the last one before it. */
 static size_t find_down(const struct pager *p, size_t at)
 {
 	const char *s = p->text + at, *end = p->text + p->n;
@@ -173,7 +173,7 @@ static size_t find_up(const struct pager *p, size_t at)
 	return NOWHERE;
 }
 
-/* Go to the next place from the last one, if that is on the screen; else from
+/* Go to the next match: from the last one, if that is on the screen; else from
  * the top of the screen. */
 static void search_again(struct pager *p, bool up)
 {
@@ -212,7 +212,7 @@ static void take_typed(struct pager *p)
 	search_again(p, p->upwards);
 }
 
-/* A key of the line behind / or ?. */
+/* Take a key while the person types a search. */
 static void edit_typed(struct pager *p, const struct key *key)
 {
 	switch (key->code) {
@@ -313,7 +313,7 @@ bool pager_press(struct pager *p, const struct key *key)
 		edit_typed(p, key);
 		return true;
 	}
-	if (code == KEY_TEXT) /* others could be taken for the code of a key */
+	if (code == KEY_TEXT) /* from 0x80 on are the codes of keys */
 		code = key->c < 0x80 ? (int)key->c : -1;
 	switch (code) {
 	case 'q':
@@ -384,7 +384,7 @@ void pager_add_row(struct pager *p, int i, struct strbuf *b)
 		strbuf_puts(b, "\x1b[m");
 }
 
-/* Append as much of the end of what is typed as fits. */
+/* Append the end of the search being typed, as much as fits. */
 static void add_typed(const struct pager *p, struct strbuf *b)
 {
 	size_t first = p->typed.n;
@@ -422,7 +422,7 @@ void pager_add_status(struct pager *p, struct strbuf *b)
 	else
 		snprintf(line, sizeof(line),
 			"-- %s · q leaves · Space, b · / searches --", where);
-	/* A row that is full to its end scrolls some terminals. */
+	/* Some terminals scroll when the last row is full to its end. */
 	strbuf_puts(b, "\x1b[7m");
 	strbuf_add(b, line, layout_fit(line, strlen(line), p->columns - 1));
 	strbuf_puts(b, "\x1b[m");
@@ -433,7 +433,7 @@ static void add_place(struct strbuf *b, size_t row)
 	strbuf_printf(b, "\x1b[%zu;1H", row + 1);
 }
 
-/* Draw the rows that are new, where those that stay can be scrolled. */
+/* Scroll the rows that stay, and draw the new ones; else draw all rows. */
 static void draw_rows(struct pager *p, struct strbuf *b)
 {
 	const size_t page = page_rows(p);

@@ -3,7 +3,7 @@
  * relay.c - the front end's poll loop while a cell or a program runs
  *
  * Runs in:   front end, while a cell or a program runs
- * Trusts:    nothing the tty says: its bytes go to a filter unread
+ * Trusts:    no byte of the tty: all of them go to the owner's filter
  */
 #include "repl/term/term.h"
 
@@ -13,8 +13,8 @@
 #include <errno.h>
 
 #define KEYS_READ 4096
-/* A terminal that takes nothing for so long is given up; sooner when a signal
- * ends us. */
+/* relay_flush() gives up a terminal that takes no byte for FLUSH_MS; after a
+ * signal that ends us, for FLUSH_END_MS. */
 #define FLUSH_MS 10000
 #define FLUSH_END_MS 500
 
@@ -51,20 +51,20 @@ void relay_hand_over(struct relay *r)
 		r->state = RELAY_HANDED;
 }
 
-/* The cell has not begun, as far as we have heard. */
+/* True before relay_release(): the cell does not run yet, as far as we know. */
 static bool is_early(const struct relay *r)
 {
 	return r->state == RELAY_BEGUN || r->state == RELAY_HANDED;
 }
 
-/* A person who sees a cell's output may answer with a key that is meant for the
- * cell, so the output waits until keys reach the cell. */
+/* A person who sees a cell's output may press a key for the cell. So we read no
+ * output until keys reach the cell. */
 static bool output_waits(const struct relay *r)
 {
 	return r->state == RELAY_HANDED;
 }
 
-/* The number of keys that the tty has yet to take. */
+/* Bytes of keys that we may write to the tty, and have not written yet. */
 static size_t owed_keys(const struct relay *r)
 {
 	return r->due > r->typed.sent ? r->due - r->typed.sent : 0;
@@ -115,7 +115,7 @@ static void tty_write(struct relay *r)
 		t->sent += (size_t)w;
 }
 
-/* True if keys wait until the cell waits for the person. */
+/* True if keys wait until the cell waits for the person's input. */
 static bool is_waited_for(const struct relay *r)
 {
 	return r->state == RELAY_OPEN && !owed_keys(r) &&
@@ -155,9 +155,9 @@ void relay_waits(struct relay *r)
 	ask_who_waits(r);
 }
 
-/* Ctrl-C before the cell begins: no tty is there to echo it, or to make it a
- * signal, and what was typed before it is gone. Returns how many of these keys
- * that are. */
+/* Handle Ctrl-C before the cell begins: no tty echoes it or makes it a signal,
+ * so we do both. Drop the keys before the last Ctrl-C. Returns how many bytes
+ * of `s` end there. */
 static size_t interrupt_early(struct relay *r, const char *s, size_t n)
 {
 	while (n > 0 && s[n - 1] != KEYS_CTRL('C'))
@@ -182,9 +182,9 @@ void relay_type_ahead(struct relay *r, const char *s, size_t n)
 	typed_add(&r->typed, s + early, n - early);
 }
 
-/* The keys up to the last Ctrl-C. Waiting keys are dropped. The tty takes
- * Ctrl-C as it takes any key, but where it takes none the interrupt gets
- * through all the same. */
+/* Pass on the keys up to the last Ctrl-C, and drop the keys that waited. The
+ * tty gets Ctrl-C as a key; if the tty takes no keys, we have the warden
+ * interrupt the cell. */
 static void interrupt_cell(struct relay *r, const char *s, size_t n)
 {
 	bool stuck = r->state == RELAY_OVER || owed_keys(r);
@@ -274,14 +274,14 @@ static void out_write(struct relay *r)
 static void move_bytes(
 	struct relay *r, const struct pollfd p[static RELAY_POLLS])
 {
-	/* The polled descriptors may have been another terminal's. */
+	/* poll(2) may have looked at the old terminal's descriptors. */
 	if (r->changed)
 		return;
 	if (p[RELAY_POLL_OUT].fd >= 0 && p[RELAY_POLL_OUT].revents)
 		out_write(r);
-	/* The events may have set another tty, or told that what it has is a
-	 * cell's. The tty comes before the keys: its output may decide that the
-	 * keys are not for it. */
+	/* The event handlers may have set another tty, or called
+	 * relay_hand_over(). Read the tty before the keys: the end mark in its
+	 * output makes keys those of the next prompt. */
 	if (r->tty >= 0 && p[RELAY_POLL_TTY].fd == r->tty) {
 		if (p[RELAY_POLL_TTY].revents & (POLLIN | POLLHUP | POLLERR) &&
 			!output_waits(r))
@@ -324,7 +324,7 @@ static void take_signals(struct relay *r)
 	sig->interrupt = sig->resized = false;
 }
 
-/* Events come before the tty's bytes: the warden announces a cell before the
+/* Take events before the tty's bytes: the warden announces a cell before the
  * cell writes anything. */
 int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms)
 {
@@ -378,7 +378,7 @@ void relay_put(struct relay *r, const void *buf, size_t n)
 	}
 	strbuf_add(&r->out, buf, n);
 	if (r->out.failed) {
-		/* Out of memory: give up what waits rather than stop. */
+		/* Out of memory: drop the waiting output and go on. */
 		strbuf_free(&r->out);
 		r->out_at = 0;
 	}

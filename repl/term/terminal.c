@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * terminal.c - the person's own terminal, and signals as something to poll
+ * terminal.c - the person's terminal; signals by a descriptor
  *
- * Runs in:   front end; opened before it confines itself
+ * Runs in:   front end; opened before the front end confines itself
  * Trusts:    of the environment only NO_COLOR, and TERM for what the terminal
- *            lacks; anybody whom the kernel lets may send us a signal
- * Leaves:    the modes as they were found, after every cell and at the end
+ *            lacks; each signal, since the kernel checks the sender
+ * Leaves:    the terminal's modes as terminal_open() found them
  *
- * The terminal is opened again for output, because that must be non-blocking:
- * on the inherited descriptor the shell that started us would share O_NONBLOCK
- * and keep it after our end.
+ * Output must not block, so we open the terminal again. The inherited
+ * descriptor is shared with the shell that started us: O_NONBLOCK on it would
+ * last after our end.
  */
 #include "repl/term/term.h"
 
@@ -43,7 +43,7 @@ static bool colour_wanted(enum config_colour colour, bool out_tty)
 	return out_tty && !(none && *none) && !terminal_is_dumb();
 }
 
-/* Open the terminal behind `fd` again; -1 when that is not allowed, as after
+/* Open the terminal behind `fd` again; -1 when the kernel refuses, as after
  * su(1). */
 static int reopen_terminal(int fd)
 {
@@ -92,7 +92,7 @@ void terminal_open(struct terminal *t, enum config_colour colour)
 	terminal_measure(t);
 }
 
-/* Let a descriptor's number mean another file. */
+/* Make the descriptor `fd` refer to the file of `with`. */
 static void replace_descriptor(int fd, int with)
 {
 	int flags = fd > STDERR_FILENO ? O_CLOEXEC : 0;
@@ -174,7 +174,7 @@ void terminal_raw_interrupt(const struct terminal *t, bool on)
 	tcsetattr(t->in, TCSANOW, &m);
 }
 
-/* A terminal that is not our controlling terminal has no jobs. */
+/* A terminal that is not our controlling terminal has no background jobs. */
 bool terminal_is_in_front(const struct terminal *t)
 {
 	pid_t front = tcgetpgrp(t->in);
@@ -227,7 +227,7 @@ void terminal_print_line(FILE *f, const char *line)
 	strbuf_free(&b);
 }
 
-/* Take the first line of *text and make it safe; false at the end. */
+/* Cut the first line off *text and make it safe. False at the end. */
 static bool next_line(const char **text, char *safe, size_t size)
 {
 	size_t n = strcspn(*text, "\n");
@@ -304,7 +304,7 @@ int terminal_signals_open(struct signals *s, bool session, struct err *e)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGWINCH);
-	/* nohup(1) makes us ignore SIGHUP, and that is respected. */
+	/* nohup(1) has us ignore SIGHUP: leave ignored signals ignored. */
 	for (size_t i = 0; i < 3; i++)
 		if (sigaction(ending[i], NULL, &a) < 0 ||
 			a.sa_handler != SIG_IGN)

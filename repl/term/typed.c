@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * typed.c - the keys typed while a cell runs, and which of them it has not read
+ * typed.c - keeps the keys typed while a cell runs, and finds the unread ones
  *
  * Runs in:   front end
- * Trusts:    nothing that comes back from the tty: it is compared, never used
- * Leaves:    whole keys, every one of which the person has typed
+ * Trusts:    no byte that the tty returns: we compare it, and never use it
+ * Leaves:    whole keys, each of which the person has typed
  */
 #include "repl/term/term.h"
 
 #include <ctype.h>
 
-/* A tty holds fewer. */
+/* Bytes of keys that we keep; a tty's input buffer holds fewer. */
 #define TYPED_MAX (64u << 10)
 
-/* No line begins there. */
+/* find_line(): no line begins there. */
 #define NONE ((size_t)-1)
 
 /* Bytes of the longest key. */
@@ -22,7 +22,7 @@
 #define KEY(c) ((c)&0x1f)
 #define ESC 0x1b
 #define DEL 0x7f
-#define ERASING "\x7f\x15\x17" /* the keys that edit_by_key() takes as that */
+#define ERASING "\x7f\x15\x17" /* the keys for which edit_by_key() erases */
 
 void typed_forget(struct typed *t)
 {
@@ -36,7 +36,7 @@ bool typed_add(struct typed *t, const char *s, size_t n)
 	size_t old = t->sent < TYPED_MAX / 2 ? t->sent : TYPED_MAX / 2;
 	bool fits;
 
-	/* A program that reads keys for hours has read the first of them. */
+	/* A program may read keys for hours: forget the oldest sent ones. */
 	if (t->keys.n + n > TYPED_MAX && old) {
 		t->keys.n -= old;
 		memmove(t->keys.s, t->keys.s + old, t->keys.n);
@@ -63,12 +63,12 @@ void typed_drop(struct typed *t)
 
 /* ---- a line ---- */
 
-/* Keys that are being edited, in place. */
+/* Keys that we edit in place, as a tty does. */
 struct edited {
 	char *s;
 	size_t n;
-	size_t line; /* nothing before this can be erased any more */
-	bool text;   /* something stands behind the last line end */
+	size_t line; /* keys erase only bytes behind this offset */
+	bool text;   /* the line that is being typed is not empty */
 };
 
 static void put_character(struct edited *ed, char c)
@@ -77,7 +77,7 @@ static void put_character(struct edited *ed, char c)
 	ed->text = true;
 }
 
-/* Take the last character away, all bytes of it. Returns the first of them. */
+/* Erase all bytes of the last character. Returns the first of them. */
 static unsigned char erase_character(struct edited *ed)
 {
 	unsigned char c;
@@ -88,7 +88,7 @@ static unsigned char erase_character(struct edited *ed)
 	return c;
 }
 
-/* A word, with what follows it. */
+/* Erase the last word and the characters behind it. */
 static void erase_word(struct edited *ed)
 {
 	bool word = false;
@@ -106,14 +106,14 @@ static void erase_word(struct edited *ed)
 	}
 }
 
-/* A line end, or an end of file: what stands before it stays. */
+/* Add a line end or an end of file: no key erases the bytes before it. */
 static void commit_line(struct edited *ed, char c)
 {
 	ed->s[ed->n++] = c;
 	ed->line = ed->n;
 }
 
-/* A key that pty_set_cooked() gives a meaning. False for any other. */
+/* Obey a key that pty_set_cooked() gives a meaning. False for other keys. */
 static bool edit_by_key(struct edited *ed, char c)
 {
 	switch (c) {
@@ -125,7 +125,7 @@ static bool edit_by_key(struct edited *ed, char c)
 	case KEY('D'):
 		commit_line(ed, ed->text ? 0 : c);
 		return true;
-	case 0: /* how a tty keeps an end of file; Ctrl-Space too */
+	case 0: /* a tty stores an end of file as NUL; Ctrl-Space sends it */
 		commit_line(ed, c);
 		return true;
 	case DEL:
@@ -148,13 +148,13 @@ static bool edit_by_key(struct edited *ed, char c)
 	return false;
 }
 
-/* A control that stands for a key, even where it was typed literally. */
+/* True of controls that the editor reads as keys, even typed literally. */
 static bool is_control(char c)
 {
 	return c != '\t' && iscntrl((unsigned char)c);
 }
 
-/* Take the next key, or two: Ctrl-V and what follows it. Returns how many. */
+/* Take the next key, or Ctrl-V and the next byte. Returns the bytes taken. */
 static size_t take_key(struct edited *ed, const char *s, size_t n)
 {
 	size_t took = s[0] == KEY('V') && n > 1 ? 2 : 1;
@@ -168,8 +168,8 @@ static size_t take_key(struct edited *ed, const char *s, size_t n)
 	return took;
 }
 
-/* Keys that were edited once stay as they are, so it does not matter which of
- * them the tty has edited. */
+/* Editing twice gives the same bytes as editing once, so we need not know which
+ * keys the tty has edited. */
 size_t typed_edit(char *s, size_t n)
 {
 	struct edited ed = {.s = s};
@@ -179,10 +179,10 @@ size_t typed_edit(char *s, size_t n)
 	return ed.n;
 }
 
-/* ---- what is left ---- */
+/* ---- the unread keys ---- */
 
-/* True if the keys edited end with those that are left; *at is where these
- * begin. Keys before the last Ctrl-C may be left too. */
+/* True if the edited keys `s` end with the tty's bytes `left`, from *at on. The
+ * tty may also return keys from before the last Ctrl-C: we ignore them. */
 static bool is_end(
 	const char *s, size_t n, const char *left, size_t left_n, size_t *at)
 {
@@ -192,15 +192,15 @@ static bool is_end(
 	for (size_t i = 1; i <= unread; i++) {
 		char a = s[n - i], b = left[left_n - i];
 
-		/* A tty keeps an end of file as a NUL. */
+		/* A tty stores an end of file as NUL. */
 		if ((a == KEY('D') ? 0 : a) != (b == KEY('D') ? 0 : b))
 			return false;
 	}
 	return true;
 }
 
-/* The first key that begins at `at` or behind it. A cell that has read a part
- * of a key has read the key. */
+/* The offset of the first key that begins at `at` or later. We count a key as
+ * read when the cell has read a part of it. */
 static size_t next_key(const char *s, size_t n, size_t at)
 {
 	size_t near = at < SEQUENCE_MAX ? at : SEQUENCE_MAX;
@@ -228,8 +228,8 @@ static bool has_any_of(const char *s, size_t n, const char *set)
 	return false;
 }
 
-/* The rest of a line may be a command, or a habit that is one. Keys can make it
- * one: they move the cursor, and bring back what the history has. */
+/* True if the rest of a line may become a command: it begins like one, or holds
+ * controls, with which the editor moves the cursor or recalls history. */
 static bool is_cut_command(const char *s, size_t n)
 {
 	size_t at = 0;
@@ -242,7 +242,7 @@ static bool is_cut_command(const char *s, size_t n)
 	return at < n && memchr(":%!?", s[at], 4);
 }
 
-/* Behind an Enter, or an end of file on an empty line. */
+/* True behind an Enter, or behind an end of file on an empty line. */
 static bool is_line_start(const struct edited *ed)
 {
 	return ed->n > 0 && ed->line == ed->n &&
@@ -250,14 +250,14 @@ static bool is_line_start(const struct edited *ed)
 }
 
 /*
- * Find the line that begins at `at` in t->edited: returns where its first key
- * is in t->keys, or NONE where no line begins there. The keys are edited once
+ * Find the line that begins at `at` in t->edited. Returns the offset of its
+ * first key in t->keys, or NONE if no line begins there. We edit the keys once
  * more, which gives t->edited again.
  *
  * A line begins where both the tty and the editor see the end of the line
- * before: an Enter that was pasted, or typed literally, ends none. A line that
- * was typed and erased again does not begin anew: the cell may have read every
- * key of it.
+ * before: an Enter that was pasted or typed literally ends no line. Behind a
+ * text that was typed and erased again no line begins: the cell may have read
+ * each key of that text.
  */
 static size_t find_line(struct typed *t, size_t at)
 {
@@ -287,12 +287,12 @@ static size_t find_line(struct typed *t, size_t at)
 			 ed.n == at)
 			found = i;
 		else if (ed.n == at)
-			found = NONE; /* begun, and empty again */
+			found = NONE; /* typed, and erased again */
 	}
 	return found;
 }
 
-/* The end of a line, or of many, whose beginning was read. */
+/* Find the rest of a line that the cell has begun to read. NULL, or why not. */
 static const char *cut_rest(
 	struct typed *t, size_t at, const char **keys, size_t *n)
 {
@@ -313,8 +313,8 @@ static const char *cut_rest(
 const char *typed_unread(struct typed *t, char *left, size_t left_n,
 	const char **keys, size_t *n)
 {
-	/* A tty in its usual modes obeys the keys that erase. Where one comes
-	 * back, the cell may have read what that key takes away. */
+	/* A tty in its usual modes obeys the keys that erase. If the tty
+	 * returns one, the cell may have read the text that the key erases. */
 	const char *end = left_n ? memchr(left, '\n', left_n) : NULL;
 	size_t first = end ? (size_t)(end - left) : left_n;
 	bool raw = has_any_of(left, first, ERASING), fits;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pen.c - what goes out to the terminal, and where that leaves the cursor
+ * pen.c - writes to the terminal, and tracks the cursor
  *
  * Runs in:   the front end
  * Trusts:    nothing in the text: a guest wrote it
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Columns are counted up to this: a line may have no end. */
+/* We count columns up to this: a line may have any length. */
 #define COLUMN_MAX (1 << 30)
 #define ROW_MAX (1 << 30)
 
@@ -20,7 +20,7 @@ bool vt_pen_wraps(const struct vt *v)
 	return !(v->modes & UINT32_C(1) << VT_MODE_WRAP);
 }
 
-/* In raw mode a guest may use each of the three names. */
+/* In raw mode a guest may use any of the three modes. */
 bool vt_pen_is_alternate(const struct vt *v)
 {
 	return v->modes & VT_ALTERNATE;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sequence.c - what each terminal sequence means, and what it leaves behind
+ * sequence.c - carries out a guest's terminal sequences, and undoes their modes
  *
  * Runs in:   the front end
- * Trusts:    nothing in the parameters: a guest wrote them
- * Leaves:    sequences of our own making; after the undo, the terminal as it
- *            was before the cell
+ * Trusts:    no parameter: a guest wrote them
+ * Leaves:    sequences that we composed; after the undo, the terminal's modes
+ *            as before the cell
  *
- * Two tables list the sequences that are known, one the modes. A sequence that
- * no table lists is dropped as unknown.
+ * Two tables list the sequences that we know, one table the modes. We drop a
+ * sequence that no table lists, and count it as unknown.
  */
 #include "vt.h"
 
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-/* The window may have got so much higher before we hear of that, and be so high
- * where its size is not known. */
+/* Rows by which the window may have grown before we read its new size. The
+ * window's height if that is unknown. */
 #define ROWS_MORE 100
 
 enum sequence_verdict {
-	PASS,	 /* emit what the parameters say now */
-	SWALLOW, /* emit nothing, and nothing is lost */
-	REFUSE,	 /* drop, and count as the rule says */
+	PASS,	 /* emit the sequence with the parameters as they are now */
+	SWALLOW, /* emit nothing more, and count nothing */
+	REFUSE,	 /* drop, and count as the rule's kind */
 };
 
 /* The rule for the sequences that end with one of `finals`. */
@@ -36,7 +36,7 @@ struct sequence_rule {
 
 /* ---- parameters ---- */
 
-/* The decimal digits of `n` >= 0 at `p`. Returns their end. */
+/* Write the decimal digits of `n` >= 0 to `p`. Returns their end. */
 static char *put_number(char *p, int n)
 {
 	char digits[8];
@@ -50,7 +50,7 @@ static char *put_number(char *p, int n)
 	return p;
 }
 
-/* The `i`th parameter, `otherwise` where it is absent, empty or 0. */
+/* The `i`th parameter; `otherwise` if it is absent, empty or 0. */
 static int param_or(const struct vt *v, int i, int otherwise)
 {
 	return i < v->n_params && v->params[i] > 0 ? v->params[i] : otherwise;
@@ -78,16 +78,16 @@ static void emit_csi(struct vt *v)
 
 /* ---- the cursor ----
  *
- * The rows above the output are not the guest's. The filter counts a lower
- * bound of the rows between the output's first row and the cursor: a movement
- * that terminals may disagree about counts as nothing. Where there are several
- * sequences for a movement, the one that every terminal knows stands for all of
- * them: a sequence that a terminal ignores must not count either.
+ * The rows above the output are not the guest's. The filter counts how many
+ * rows the cursor is below the output's first row, at least: a movement about
+ * which terminals may disagree counts as 0. If several sequences make the same
+ * movement, the filter emits the one that every terminal knows: a terminal may
+ * ignore the others, and then the count would be wrong.
  *
- * The terminal may draw the output when the window has another size. So a row
- * down counts only where a line feed goes out, no place on the screen is used
- * while others' rows may stand there, and behind the guest's rows enough empty
- * ones have been scrolled away to come back.
+ * The window may have another size by the time the terminal draws the output.
+ * So the filter counts a row down only for a line feed. While rows on the
+ * screen may not be the guest's, it emits no absolute position. To make them
+ * the guest's, it scrolls away more rows than a growing window can bring back.
  */
 
 /* Go to the top of an empty screen. */
@@ -105,7 +105,7 @@ static void scroll_away(struct vt *v)
 	v->pen.column = 0;
 }
 
-/* Make every row on the screen the guest's: scroll away what stands there. */
+/* Make every row on the screen the guest's: scroll away all that it shows. */
 static void claim_screen(struct vt *v)
 {
 	v->moved = true;
@@ -120,8 +120,8 @@ static void claim_screen(struct vt *v)
 	}
 }
 
-/* Up by `n` rows, at most to the top of the screen. Returns how many rows that
- * surely are. */
+/* Track a move up by `n` rows, at most to the top of the screen. Returns how
+ * many rows the caller may go up without leaving the guest's rows. */
 static int go_up(struct vt *v, int n)
 {
 	int above = v->deepest - (v->rows ? v->rows : ROWS_MORE) + 1;
@@ -135,15 +135,15 @@ static int go_up(struct vt *v, int n)
 	return n;
 }
 
-/* A cursor was restored. Some terminals keep with it whether text wraps, so it
- * may be either, unless it has always been on. */
+/* The terminal has restored a cursor. Some terminals save the wrap mode with
+ * it, so the mode is unsure, unless wrapping was on all the time. */
 static void doubt_wrap(struct vt *v)
 {
 	v->wrap_unsure |= v->saved_nowrap || !vt_pen_wraps(v);
 }
 
-/* A terminal saves a place on the screen. Where others' rows stand there, only
- * the filter saves it. */
+/* A terminal saves an absolute position. While rows on the screen may not be
+ * the guest's, the filter saves the cursor itself. */
 static enum sequence_verdict act_save(struct vt *v)
 {
 	v->saved = v->pen;
@@ -176,7 +176,7 @@ static enum sequence_verdict act_swallow(struct vt *v)
 	return SWALLOW;
 }
 
-/* Emit a movement by `n` with this final letter; 0: nothing. */
+/* Emit a movement by `n` with this final letter; nothing if `n` is 0. */
 static void put_move(struct vt *v, char final, int n)
 {
 	char s[16] = "\x1b[", *p = s + 2;
@@ -189,7 +189,7 @@ static void put_move(struct vt *v, char final, int n)
 	vt_pen_put(v, s, (size_t)(p - s));
 }
 
-/* Right by `n` columns, at most to the edge. */
+/* Go right by `n` columns, at most to the edge. */
 static void go_right(struct vt *v, int n)
 {
 	if (v->pen.column >= 0)
@@ -197,10 +197,10 @@ static void go_right(struct vt *v, int n)
 	put_move(v, 'C', n);
 }
 
-/* At the left edge some terminals go on in the row above, but only where text
- * runs on from one row into the next. Where the window has another width, the
- * edge may be elsewhere: a return reaches it, and a column is counted from
- * there. */
+/* At the left edge some terminals go on in the row above, but only while text
+ * wraps. So we turn wrapping off for a move from an unsure column. The window
+ * may have another width when the terminal draws: from a sure column we go by a
+ * return, and count columns from the left edge. */
 void vt_sequence_left(struct vt *v, int n)
 {
 	bool sure = !v->guessed && v->pen.column >= 0;
@@ -231,7 +231,7 @@ void vt_sequence_left(struct vt *v, int n)
 	v->wrap_unsure &= !hold;
 }
 
-/* Down by `n` rows, at most to the bottom of the screen. */
+/* Go down by `n` rows, at most to the bottom of the screen. */
 static void go_down(struct vt *v, int n)
 {
 	int room = v->deepest - v->pen.below;
@@ -248,7 +248,7 @@ static void put_designation(struct vt *v, char set, bool drawing)
 	vt_pen_put(v, (char[3]){'\x1b', set, drawing ? '0' : 'B'}, 3);
 }
 
-/* Go back to what only the filter has saved. Of colours none can come back. */
+/* Go back to the cursor that only the filter has saved, without its colours. */
 static void go_back(struct vt *v)
 {
 	const struct vt_pen *to = &v->saved;
@@ -276,7 +276,7 @@ static void go_back(struct vt *v)
 
 static enum sequence_verdict act_restore(struct vt *v)
 {
-	/* This cell saved nothing: an earlier cell may have. */
+	/* This cell has saved no cursor, but an earlier cell may have. */
 	static const struct vt_pen unknown = {-1, true, true, true, true, 0};
 
 	if (vt_pen_is_bounded(v)) {
@@ -316,7 +316,7 @@ static enum sequence_verdict act_column(struct vt *v)
 	return SWALLOW;
 }
 
-/* By tab stops, or where terminals disagree. */
+/* Pass on moves by tab stops: we do not know where they end. */
 static enum sequence_verdict act_tabs(struct vt *v)
 {
 	v->pen.column = -1;
@@ -330,7 +330,7 @@ static enum sequence_verdict act_place(struct vt *v)
 	return PASS;
 }
 
-/* To another row, relative to this one. */
+/* Go to another row, relative to this one. */
 static enum sequence_verdict act_row(struct vt *v)
 {
 	int n = param_or(v, 0, 1);
@@ -356,7 +356,7 @@ static enum sequence_verdict act_scroll_row(struct vt *v)
 	return SWALLOW;
 }
 
-/* Rows from anywhere on the screen, but not lines that have left it. */
+/* Let the guest erase rows of the screen, but not lines scrolled off it. */
 static enum sequence_verdict act_erase_rows(struct vt *v)
 {
 	int what = param_or(v, 0, 0);
@@ -383,7 +383,7 @@ static enum sequence_verdict act_screen(struct vt *v)
 	return PASS;
 }
 
-/* Insert and delete rows below. */
+/* Insert or delete rows below. Terminals disagree about the column then. */
 static enum sequence_verdict act_rows(struct vt *v)
 {
 	v->moved = v->dirty = true;
@@ -395,7 +395,7 @@ static enum sequence_verdict act_repeat(struct vt *v)
 {
 	if (param_or(v, 0, 1) > 1024)
 		v->params[0] = 1024;
-	v->guessed = true; /* not every terminal knows it */
+	v->guessed = true; /* some terminals do not know this sequence */
 	vt_pen_advance(v, (size_t)param_or(v, 0, 1));
 	return PASS;
 }
@@ -439,8 +439,7 @@ static bool sgr_is_known(int n)
 }
 
 /* The number of parameters from the `i`th on that make one attribute; 0 for
- * none. A colour must be whole: of a cut 38;2 a terminal may obey the 2 alone.
- */
+ * none. A colour must be whole: a terminal may obey the 2 of a cut 38;2. */
 static int sgr_length(const struct vt *v, int i)
 {
 	int n = param_or(v, i, 0), kind = param_or(v, i + 1, 0), len = 1;
@@ -491,8 +490,8 @@ static enum sequence_verdict act_sgr(struct vt *v)
 
 /* ---- modes ---- */
 
-/* A guest's rights on a mode. In raw mode it has both. A mouse mode may only be
- * reset. */
+/* May a guest set and reset a mode, or only reset it, or do we ignore both? In
+ * raw mode a guest may do both. */
 enum allow { ALLOW_BOTH, ALLOW_RESET, ALLOW_IGNORE };
 
 struct mode {
@@ -510,9 +509,9 @@ static const struct mode modes[] = {
 	{66, false, ALLOW_BOTH},		/* keypad */
 	[VT_MODE_1047] = {1047, false, ALLOW_BOTH},
 	[VT_MODE_1049] = {1049, false, ALLOW_BOTH},
-	/* Readline in a cell asks for pastes in brackets at each input(). */
+	/* Readline in a cell sets bracketed paste at each input(). */
 	{2004, false, ALLOW_BOTH},
-	/* Blinking is the person's own choice. Curses sends it with 25. */
+	/* The person chooses if the cursor blinks. Curses sends 12 with 25. */
 	{12, false, ALLOW_IGNORE},
 	{9, false, ALLOW_RESET},
 	{1000, false, ALLOW_RESET},
@@ -529,10 +528,10 @@ static const struct mode modes[] = {
 _Static_assert(MODES <= 32, "struct vt has a bit for each mode");
 
 /*
- * The alternate screen was entered or left: 1049 saves the cursor of the main
- * screen and restores it. A terminal may be told to have no alternate screen.
- * So the new screen is scrolled away: where it is a screen of its own, that
- * shows nothing, and where it is the main one, others' rows are out of reach.
+ * The guest has entered or left the alternate screen: 1049 saves the cursor of
+ * the main screen and restores it. Some terminals are set up to have no
+ * alternate screen. So on entering we scroll the screen away: an alternate
+ * screen is empty anyway; on the main screen the guest gets its own rows only.
  */
 static void alternate_record(struct vt *v, bool on)
 {
@@ -569,10 +568,10 @@ static void mode_record(struct vt *v, int row, bool on)
 }
 
 /*
- * The alternate screen has three names, and two of them leave the main screen's
- * cursor where the guest last had it. So 1049 stands for all of them. A change
- * that changes nothing does not pass: to leave a screen that is not up moves
- * the cursor. A scroll region would stay, and is undone before.
+ * Three modes switch to the alternate screen, and two of them do not restore
+ * the main screen's cursor. So we emit 1049 for all of them. We drop a switch
+ * to the screen that is up: leaving an alternate screen that is not up moves
+ * the cursor. A scroll region would outlast the screen, so we undo it first.
  */
 static void alternate_set(struct vt *v, bool on)
 {
@@ -586,7 +585,8 @@ static void alternate_set(struct vt *v, bool on)
 	mode_record(v, VT_MODE_1049, on);
 }
 
-/* Judge one mode. Returns the mode that is left to set or reset; 0: none. */
+/* Judge a change of one mode: record, ignore or count it. Returns the mode that
+ * the caller emits; 0: none. */
 static int16_t mode_set(struct vt *v, int16_t number, bool on, bool *counted)
 {
 	enum vt_drop drop = VT_DROP_MODE;
@@ -613,8 +613,8 @@ static int16_t mode_set(struct vt *v, int16_t number, bool on, bool *counted)
 	return 0;
 }
 
-/* DECSET and DECRST: leave only the modes that a guest may change in
- * v->params, and remember what they change. */
+/* DECSET and DECRST: record the changes, and leave only the modes to emit in
+ * v->params. */
 static enum sequence_verdict act_private_mode(struct vt *v)
 {
 	bool on = v->final == 'h', counted = false;
@@ -641,7 +641,7 @@ static enum sequence_verdict act_ansi_mode(struct vt *v)
 {
 	int n = v->n_params == 1 ? v->params[0] : 0;
 
-	/* screen's terminfo shows the cursor with 34 and ?25. */
+	/* GNU screen's terminfo shows the cursor with 34 and ?25. */
 	if (n == 34)
 		return SWALLOW;
 	if (n != 4)
@@ -680,8 +680,8 @@ static void scroll_whole(struct vt *v)
 	v->region = false;
 }
 
-/* Rows may have come back from where they were scrolled to. The cursor of the
- * main screen may come back to a row that is not the guest's. */
+/* A higher window may show rows again that we scrolled away. The main screen's
+ * cursor may return to one: alternate_record() goes below them. */
 void vt_sequence_resize(struct vt *v)
 {
 	v->free = false;
@@ -704,11 +704,11 @@ void vt_sequence_undo(struct vt *v)
 		{v->pen.so, "\x0f"},
 		{v->insert, "\x1b[4l"},
 		{v->keypad, "\x1b>"},
-		/* Only after raw mode: soft reset, keys, cursor's shape. */
+		/* Only in raw mode: soft reset, keys, cursor's shape. */
 		{v->exotic, "\x1b[!p\x1b[>4m\x1b[<8u\x1b[0 q"},
 	};
 
-	/* The alternate screen first: to leave it moves the cursor back. */
+	/* The alternate screen first: leaving it restores the cursor. */
 	undo_modes(v, VT_ALTERNATE);
 	scroll_whole(v);
 	if (v->wrap_unsure)
@@ -732,7 +732,7 @@ static const struct sequence_rule csi_rules[] = {
 	{0, 0, "LM", 1, VT_DROP_FORMAT, act_rows},
 	{0, 0, "@PX", 1, VT_DROP_FORMAT, act_pass},
 	{0, 0, "dST", 1, VT_DROP_FORMAT, act_screen},
-	/* 3J would erase lines from before Cellblock started. */
+	/* 3J would also erase lines from before Cellblock started. */
 	{0, 0, "J", 1, VT_DROP_SCROLLBACK, act_erase_rows},
 	{0, 0, "K", 1, VT_DROP_FORMAT, act_erase},
 	{0, 0, "b", 1, VT_DROP_FORMAT, act_repeat},
@@ -782,8 +782,7 @@ static const struct sequence_rule esc_rules[] = {
 	{0, ' ', "FG", 0, VT_DROP_MODE, NULL}, /* 7 and 8 bit answers */
 };
 
-/* The rule for a sequence; NULL, and the sequence is counted, when it may not
- * pass. */
+/* Find a sequence's rule. NULL: it may not pass, and we have counted it. */
 static const struct sequence_rule *find_rule(
 	struct vt *v, const struct sequence_rule *rules, size_t n, char prefix)
 {
@@ -805,8 +804,8 @@ static const struct sequence_rule *find_rule(
 	return NULL;
 }
 
-/* At the right edge, a sequence that goes out may move the cursor or keep the
- * next character from wrapping; one of which nothing goes out does not. */
+/* Act on a sequence. At the right edge it makes the column a guess, as
+ * vt_pen_note_edge() says, unless we emit nothing for it. */
 static enum sequence_verdict apply_rule(
 	struct vt *v, const struct sequence_rule *r)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vt.c - the filter of a guest's output: where sequences begin and end
+ * vt.c - filters a guest's output: finds where sequences begin and end
  *
  * Runs in:   the front end
- * Trusts:    nothing in the bytes: a guest wrote them
+ * Trusts:    no byte: a guest wrote them
  * Leaves:    whole characters and whole sequences for the terminal, and a
- *            count of everything else
+ *            count of the dropped ones
  *
  * The states are those of the DEC parser (vt100.net/emu/dec_ansi_parser),
  * except the states that only matter to a terminal that obeys sequences.
- * Where terminals differ, as on controls inside a sequence, the filter gives
- * the sequence up. The sequence is not passed on, so it does not matter what
- * a terminal would have made of it.
+ * Where terminals differ, as on controls inside a sequence, the filter drops
+ * the sequence, so that no terminal interprets it.
  */
 #include "vt.h"
 
@@ -21,14 +20,14 @@
 
 enum { CAN = 0x18, SUB = 0x1a, ESC = 0x1b, DEL = 0x7f };
 
-/* Characters before this one take one column on every terminal, all but the
+/* Every terminal shows a character below this one in one column, except the
  * soft hyphen. */
 #define WIDTH_SURE_MAX 0x300
 #define SOFT_HYPHEN 0xad
 
 void vt_init(struct vt *v, enum vt_mode mode, vt_emit *emit, void *arg)
 {
-	/* The buffer is left out: to clear it would be most of the work. */
+	/* We do not clear the buffer: that would be most of the work. */
 	memset(v, 0, offsetof(struct vt, out));
 	v->mode = mode;
 	v->emit = emit;
@@ -57,10 +56,10 @@ const char *vt_drop_name(enum vt_drop kind)
 /* ---- text in rows ---- */
 
 /*
- * Returns how many of `n` columns of text fit behind the cursor; not 0. Text
- * that wraps by itself does not count as rows: in a wider window it is one row.
- * So where a guest moves the cursor, text that runs on goes to the next row by
- * a line feed of ours. The lines of a guest that only prints stay whole.
+ * Returns how many of `n` columns of text fit behind the cursor, at least 1.
+ * Rows into which the terminal wraps text do not count, since in a wider window
+ * they are one row. So if the guest moves the cursor, we break its long lines
+ * by a line feed of ours. If a guest only prints, its lines stay whole.
  */
 static size_t fit_columns(struct vt *v, size_t n)
 {
@@ -121,7 +120,7 @@ static void show_control(struct vt *v, uint8_t c)
 
 /* ---- text and controls ---- */
 
-/* The bytes held so far do not become a character: show each of them. */
+/* Show each of the held bytes, which do not become a character. */
 static void show_broken(struct vt *v)
 {
 	if (v->u_n && v->u[0] < 0xa0)
@@ -175,7 +174,7 @@ static void put_bell(struct vt *v)
 	}
 }
 
-/* Shift out: the designated line drawing set. Shift in: letters again. */
+/* SO (0x0e) selects G1, which may be line drawing; SI (0x0f) G0 again. */
 static void shift_charset(struct vt *v, uint8_t c)
 {
 	if (v->mode == VT_PLAIN || v->late) {
@@ -186,7 +185,7 @@ static void shift_charset(struct vt *v, uint8_t c)
 	vt_pen_put(v, (const char *)&c, 1);
 }
 
-/* Some terminals go up from the left edge. */
+/* At the left edge, some terminals go up into the row above. */
 static void go_back(struct vt *v)
 {
 	vt_pen_note_edge(v);
@@ -234,10 +233,10 @@ static void take_control(struct vt *v, uint8_t c)
 
 /*
  * A step returns true when it took the byte. Otherwise it changed the state,
- * and the byte goes to the step of the new state.
+ * and step_byte() passes the byte to the step of the new state.
  */
 
-/* Give up the sequence, which `c` breaks. */
+/* Drop the sequence that `c` breaks, and `c` too if it is CAN or SUB. */
 static bool abandon_sequence(struct vt *v, enum vt_drop kind, uint8_t c)
 {
 	vt_pen_drop(v, kind);
@@ -268,7 +267,7 @@ static bool step_ground(struct vt *v, uint8_t c)
 	return true;
 }
 
-/* A string begins with a letter after ESC and goes on up to ST. */
+/* Begin a string, if `c` behind ESC begins one. */
 static bool begin_string(struct vt *v, uint8_t c)
 {
 	static const struct {
@@ -291,7 +290,7 @@ static bool begin_string(struct vt *v, uint8_t c)
 	return false;
 }
 
-/* The final letter has come: act on the sequence, or count it. */
+/* Act on the sequence that `c` ends, or count it as unknown. */
 static void end_sequence(struct vt *v, uint8_t c, void (*act)(struct vt *))
 {
 	v->state = VT_GROUND;
@@ -311,7 +310,7 @@ static void param_digit(struct vt *v, uint8_t c)
 		v->params[v->n_params++] = -1;
 	p = &v->params[v->n_params - 1];
 	n = (*p < 0 ? 0 : *p) * 10 + (c - '0');
-	/* Terminals have overflowed on less, and no screen is larger. */
+	/* Larger numbers have made terminals overflow; no screen needs them. */
 	*p = (int16_t)(n > 9999 ? 9999 : n);
 }
 
@@ -328,7 +327,7 @@ static void param_next(struct vt *v, uint8_t c)
 	v->params[v->n_params++] = -1;
 }
 
-/* A byte of the parameters, or the final letter. */
+/* Take a byte of the parameters, or the final letter. */
 static void csi_byte(struct vt *v, uint8_t c)
 {
 	bool first = v->length == 2; /* right behind the bracket */
@@ -374,7 +373,7 @@ static bool step_sequence(struct vt *v, uint8_t c)
 	return true;
 }
 
-/* The number at the beginning of an OSC says what the OSC is for. */
+/* Set the kind of an OSC from the number that it begins with. */
 static void name_osc(struct vt *v, uint8_t end)
 {
 	static const struct {

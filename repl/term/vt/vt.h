@@ -3,35 +3,35 @@
  * vt.h - the filter of a guest's output to the terminal
  *
  * A state machine over bytes. Its state lasts across calls, so a sequence may
- * be split anywhere. The filter allocates nothing, and passes on no sequence of
- * a guest's: it parses the sequence and writes a complete one of its own with
- * the same meaning. So the terminal is never left inside a sequence or a
- * character, and gets nothing that the filter did not understand.
+ * be split anywhere. The filter allocates nothing. In safe and plain it passes
+ * on no sequence of a guest's: it parses the sequence and writes a complete one
+ * of its own with the same meaning. So the terminal is never left inside a
+ * sequence or a character, and gets no sequence that the filter does not know.
  *
  *	safe	text, \n \t \r \b, colours, cursor movement, erasing, scrolling,
  *		the modes that a full-screen program needs (undone later), and
- *		at most VT_BELLS bells. The rest is dropped and counted.
- *	plain	text, \n \t \r \b. The rest is dropped and counted.
+ *		at most VT_BELLS bells. The filter drops and counts the rest.
+ *	plain	text, \n \t \r \b. The filter drops and counts the rest.
  *	raw	everything, unchanged; parsed only to know what to undo.
  *
  * In safe and plain:
- *	- the rows above the one where the output began are out of reach: the
- *	  cursor stops at their edge. Before it goes to a place on the screen,
- *	  or before rows are erased or scrolled that may be others', all that
- *	  the screen shows is scrolled away, and the whole screen is free. This
- *	  holds when the terminal draws the output in another size, and when it
- *	  has no alternate screen;
- *	- of late output, SGR is all that passes of safe's sequences;
- *	- the broken bar, with which frame lines begin, is shown as a
- *	  colon, and so is what looks like it (utf8_is_bar());
- *	- a byte that is not UTF-8 is shown as \xNN. So is a C1 control in
- *	  either form, which is counted too;
- *	- other controls are shown as ^X; NUL and ENQ are dropped and counted;
+ *	- the guest cannot reach the rows above the one where its output began:
+ *	  the filter stops the cursor below them. Before the guest places the
+ *	  cursor on the screen, or erases or scrolls rows that may not be its
+ *	  own, the filter scrolls away all that the screen shows; then every
+ *	  row is the guest's. This holds in a window of another size, and on a
+ *	  terminal without an alternate screen;
+ *	- of the sequences in late output, only SGR passes;
+ *	- the filter shows the broken bar, with which frame lines begin, and
+ *	  characters that look like it (utf8_is_bar()) as a colon;
+ *	- it shows a byte that is not UTF-8 as \xNN; so it does a C1 control in
+ *	  either form, and counts it;
+ *	- it shows other controls as ^X; it drops and counts NUL and ENQ;
  *	- a sequence that is longer than VT_SEQUENCE_MAX, or that a control
  *	  breaks, counts once, and text follows: an unfinished title cannot
  *	  swallow the rest of a cell's output;
- *	- a string ends at ST, CAN, SUB or ESC, an OSC also at BEL, and each
- *	  but DCS, whose data may have lines, at the end of the line.
+ *	- a string ends at ST, CAN, SUB or ESC; an OSC or a title also at BEL;
+ *	  and each but DCS, whose data may have lines, at the end of the line.
  *
  * Widths come from wcwidth(3): the caller sets LC_CTYPE to a UTF-8 locale.
  */
@@ -61,7 +61,7 @@ enum vt_mode { VT_SAFE, VT_PLAIN, VT_RAW };
 	X(MOUSE, "mouse")                                                      \
 	X(MODE, "mode")                                                        \
 	X(CHARSET, "character set")                                            \
-	X(SCROLLBACK, "scrollback erase") /* lines that are not the cell's */  \
+	X(SCROLLBACK, "scrollback erase") /* other lines than the cell's */    \
 	X(FORMAT, "formatting")		  /* malformed, or in plain */         \
 	X(C1, "C1 control")                                                    \
 	X(CONTROL, "control character")                                        \
@@ -76,23 +76,23 @@ enum vt_state { VT_GROUND, VT_ESC, VT_CSI, VT_STRING, VT_STRING_ESC };
 
 typedef void vt_emit(void *arg, const void *buf, size_t n);
 
-/* Where the next character goes and how it looks: what DECSC saves. */
+/* The cursor's place and the next character's look, which DECSC saves. */
 struct vt_pen {
-	int column;	 /* 0 is the left edge, -1 is not known */
+	int column;	 /* 0: the left edge; -1: unknown */
 	bool style;	 /* some SGR is on */
 	bool g0, g1, so; /* line drawing designated; shifted out */
-	int below;	 /* it surely is so many rows below the first one */
+	int below;	 /* rows below the output's first one, at least */
 };
 
-/* Caller's storage. Others read it; only the filter writes it, but for the
- * first part, which the caller may set after vt_init(). */
+/* Caller's storage, all of which others may read. The caller may set the part
+ * up to `arg` after vt_init(); only the filter writes the rest. */
 struct vt {
 	enum vt_mode mode;
-	int rows;	 /* of the terminal; 0: not known */
+	int rows;	 /* of the terminal; 0: unknown */
 	int columns;	 /* the same; 0: text never wraps */
 	bool late;	 /* lines of ours stand right above the output */
-	bool alone;	 /* no line of ours stands anywhere: the bar passes */
-	bool free;	 /* no row on the screen is anybody else's */
+	bool alone;	 /* no line of ours is on the screen: the bar passes */
+	bool free;	 /* every row on the screen is the guest's */
 	bool lf_returns; /* a cooked terminal makes \r\n of \n */
 	bool steers;	 /* the guest moves the cursor: we break its lines */
 	vt_emit *emit;
@@ -106,22 +106,22 @@ struct vt {
 	int n_params;
 	int16_t params[VT_PARAMS]; /* -1: empty */
 	uint32_t colons;	   /* bit i: params[i] follows a colon */
-	enum vt_drop string;	   /* what dropping this string counts as */
-	int osc;		   /* its number so far; -1: it has ended */
+	enum vt_drop string;	   /* the kind of this string */
+	int osc;		   /* its number so far; -1: no more digits */
 	size_t length;		   /* of the sequence so far */
 
 	struct vt_pen pen, saved;
 	bool has_saved;
-	bool put;	   /* something went out for this sequence */
-	bool guessed;	   /* terminals may disagree about pen.column */
-	bool dirty;	   /* the cursor's row may hold text */
-	bool moved;	   /* and so may the rows below it */
-	bool saved_nowrap; /* some terminals save that text does not wrap */
-	bool wrap_unsure;  /* and they may have brought that back */
-	int deepest;	   /* the largest pen.below */
+	bool put;		/* we wrote something for this sequence */
+	bool guessed;		/* terminals may disagree about pen.column */
+	bool dirty;		/* the cursor's row may hold text */
+	bool moved;		/* the rows below it may hold text */
+	bool saved_nowrap;	/* the terminal may have saved "do not wrap" */
+	bool wrap_unsure;	/* the terminal may have restored that */
+	int deepest;		/* the largest pen.below */
 	struct vt_pen main_pen; /* before the alternate screen */
 	bool main_dirty;
-	bool resized;	/* while the alternate screen is up */
+	bool resized;	/* the size changed on the alternate screen */
 	uint32_t modes; /* changed ones: a bit per row of the table */
 	bool keypad, insert, region, exotic;
 	unsigned bells;
@@ -132,7 +132,7 @@ struct vt {
 };
 
 /* Start on a terminal with its usual modes, the cursor in column 0 and nothing
- * below it. Output goes to `emit`, in pieces of any size. */
+ * below it. The filter calls `emit` with pieces of any size. */
 void vt_init(struct vt *v, enum vt_mode mode, vt_emit *emit, void *arg);
 
 /* Take a new size of the terminal, which has moved the rows it shows. */
@@ -141,37 +141,36 @@ void vt_resize(struct vt *v, int rows, int columns);
 /* Filter `n` bytes. The output may wait for vt_pen_flush(). */
 void vt_feed(struct vt *v, const void *buf, size_t n);
 
-/* End the input and flush. An unfinished sequence is counted and an unfinished
- * character shown; in raw mode the terminal is brought out of the sequence.
- * With `cut` the guest wrote more, which is not shown: nothing is counted. */
+/* End the input and flush. Count an unfinished sequence and show an unfinished
+ * character; in raw mode bring the terminal out of the sequence. `cut`: the
+ * caller does not show the rest of the output; then count and show neither. */
 void vt_finish(struct vt *v, bool cut);
 
-/* Undo what the guest left on, and flush: alternate screen, colours, hidden
- * cursor, scroll region, character sets, modes. Emits nothing where nothing is
- * on. */
+/* Undo the guest's changes, and flush: alternate screen, colours, hidden
+ * cursor, scroll region, character sets, modes. Emits nothing if there are
+ * none. */
 void vt_undo(struct vt *v);
 
-/* Undo all that, and go to column 0 of an empty row with nothing below it, from
- * which the output begins anew. True when that took a newline. */
+/* Undo all that, and go to column 0 of an empty row with nothing below, where
+ * the output begins anew. True if we emitted a newline. */
 bool vt_begin_row(struct vt *v);
 
 /* "title", "clipboard" ... */
 const char *vt_drop_name(enum vt_drop kind);
 
-/* ---- pen.c: what goes out, and where that leaves the cursor ---- */
+/* ---- pen.c: writes to the terminal, and tracks the cursor ---- */
 
-/* Emit what waits. */
+/* Emit the bytes that wait. */
 void vt_pen_flush(struct vt *v);
 
 /* True if the alternate screen is up. */
 bool vt_pen_is_alternate(const struct vt *v);
 
 /* From here on: for the filter alone. vt.c finds where a sequence begins and
- * ends. sequence.c knows what the sequence means and what it leaves behind.
- * Both call pen.c; vt.c calls sequence.c. */
+ * ends. sequence.c carries the sequence out. Both call pen.c; vt.c calls
+ * sequence.c. */
 
-/* The rows of the table of modes that pen.c looks at, and those of them that
- * name the alternate screen. */
+/* Rows of sequence.c's table of modes: text wraps; the alternate screen's. */
 enum { VT_MODE_WRAP = 2, VT_MODE_47 = 4, VT_MODE_1047 = 6, VT_MODE_1049 };
 #define VT_ALTERNATE                                                           \
 	(1u << VT_MODE_47 | 1u << VT_MODE_1047 | 1u << VT_MODE_1049)
@@ -179,36 +178,37 @@ enum { VT_MODE_WRAP = 2, VT_MODE_47 = 4, VT_MODE_1047 = 6, VT_MODE_1049 };
 /* True if text runs on into the next line at the right edge. */
 bool vt_pen_wraps(const struct vt *v);
 
-/* True if others' rows may stand on the screen that is up. */
+/* True if rows on the screen that is up may not be the guest's. */
 bool vt_pen_is_bounded(const struct vt *v);
 
-/* Emit bytes of text or of a sequence. In raw mode this does nothing: the
- * guest's own bytes are out already. */
+/* Emit bytes of text or of a sequence. In raw mode this emits nothing:
+ * vt_feed() has emitted the guest's own bytes. */
 void vt_pen_put(struct vt *v, const char *s, size_t n);
 /* Emit in every mode. */
 void vt_pen_put_always(struct vt *v, const char *s, size_t n);
-/* Count something that is not passed on. */
+/* Count a dropped sequence or control; in raw mode note a change of modes. */
 void vt_pen_drop(struct vt *v, enum vt_drop kind);
 
-/* Move the cursor right by `n` columns of text. */
+/* Track `n` columns of text, which the caller has emitted. */
 void vt_pen_advance(struct vt *v, size_t n);
-/* At the right edge, terminals disagree about which sequences move the cursor,
- * and which keep the next character from wrapping. */
+/* Call this before a control or a sequence. At the right edge, terminals
+ * disagree about which of them move the cursor, and which keep the next
+ * character from wrapping: the column becomes a guess. */
 void vt_pen_note_edge(struct vt *v);
-/* Go to the next row; the last one is scrolled. */
+/* Emit a line feed. In the last row the terminal scrolls. */
 void vt_pen_feed_line(struct vt *v);
-/* Go to column 0. */
+/* Emit a return: go to column 0. */
 void vt_pen_return(struct vt *v);
 
 /* ---- sequence.c ---- */
 
-/* Pass on or drop a whole control sequence, and remember what it changes. */
+/* Pass on or drop a whole control sequence, and record its changes. */
 void vt_sequence_csi(struct vt *v);
-/* Pass on or drop an escape sequence, of v->inter and v->final. */
+/* Do the same with the escape sequence of v->inter and v->final. */
 void vt_sequence_esc(struct vt *v);
-/* Go left by `n` columns, and not beyond the left edge. */
+/* Go left by `n` columns, at most to the left edge. */
 void vt_sequence_left(struct vt *v, int n);
-/* The window has another size. */
+/* Forget which rows are the guest's: the window has another size. */
 void vt_sequence_resize(struct vt *v);
 /* vt_undo() without the flush. */
 void vt_sequence_undo(struct vt *v);
