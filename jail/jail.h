@@ -49,7 +49,7 @@ enum jail_how {
 	HOW_RAISED,	 /* an exception, whose traceback was shown */
 	HOW_SYNTAX,	 /* did not compile, error shown */
 	HOW_INTERRUPTED, /* KeyboardInterrupt reached the top */
-	HOW_EXIT,	 /* SystemExit: the person wants to leave */
+	HOW_EXIT,	 /* SystemExit reached the top */
 	HOW_KILLED,	 /* by the warden, for `limit` */
 	HOW_CRASHED,	 /* the live guest died of `signal` */
 	HOW_EXITED,	 /* the live guest called os._exit(`status`) */
@@ -85,6 +85,8 @@ struct jail_done {
 	enum jail_no_checkpoint no_checkpoint;
 	int signal;		   /* HOW_CRASHED */
 	int status;		   /* HOW_EXIT, HOW_EXITED */
+	int leaves;		   /* HOW_EXIT: the cell was exit or quit alone
+				    * (says the guest) */
 	uint32_t back_to;	   /* AFTER_ROLLED_BACK: the cell it precedes */
 	uint32_t names;		   /* user names now (says the guest) */
 	uint32_t home_files;	   /* files in the home */

@@ -50,6 +50,7 @@ S.state = S.tree = None  # of the variables; of the cell (changed.py)
 S.broken = ()  # what a cell broke, in words
 S.name = ""  # of the cell
 S.values = {}  # what cells showed
+S.kind, S.leaves = "", False  # of the cell; whether it asks to leave
 S.pictures = None  # during a cell that shows any: a pipe, -1 when it is broken
 S.loop = None  # where cells await
 S.sock = None
@@ -219,6 +220,15 @@ def show_figures(before):
             plt.close(manager.num)
 
 
+def leaver(body):
+    "exit or quit, or a call of one: what a cell that is nothing else evaluates"
+    if len(body) != 1 or type(body[0]).__name__ != "Expr":
+        return None
+    node = body[0].value
+    name = getattr(getattr(node, "func", node), "id", None)
+    return node if name in ("exit", "quit") and name not in NS else None
+
+
 def is_open(fd, file):
     "whether a cell has neither closed nor replaced it"
     try:
@@ -248,12 +258,15 @@ def execute(name, source):
             e.text = (S.sources.get(name, "").split("\n")[e.lineno - 1:]
                       or [None])[0]
         return
+    leaves = leaver(S.tree.body) if S.kind == "prompt" else None
     try:
         if S.tracing or S.profiling:
             if callable(S.profiling):
                 setprofile(S.profiling)
             settrace(S.tracing)
         S.name = name
+        if type(leaves).__name__ == "Name":
+            raise SystemExit
         before = S.quiet and figures()
         for code in codes:
             if code.co_flags & COROUTINE:
@@ -267,7 +280,7 @@ def execute(name, source):
     except KeyboardInterrupt as e:
         S.error = e
     except SystemExit as e:
-        S.error, S.how = e, "exit"
+        S.error, S.how, S.leaves = e, "exit", bool(leaves)
     except BaseException as e:
         S.error, S.how = e, "raised"
 

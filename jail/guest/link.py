@@ -50,6 +50,7 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     if b"pdb" in source or b"breakpoint" in source:
         part("debug")
     S.how, S.error, S.status = "interrupted", None, 0
+    S.kind, S.leaves = kind, False
     if kind != "silent" and fds:
         S.pictures, S.place = fds[0], mark.encode()
     if kind == "image":
@@ -89,8 +90,10 @@ def ended():
         S.broken = ()
     (no, mark), S.owed = S.owed, None
     marked = put(b"\33_%s\33\\" % mark.encode())
+    exits = S.how == "exit"
     say("DONE %s %s %d %d %d %d" % (
-        no, S.how, names(), threads(), S.status * (S.how == "exit"), marked))
+        no, "leave" if exits and S.leaves else S.how, names(), threads(),
+        S.status * exits, marked))
 
 
 def remember():

@@ -230,6 +230,7 @@ static void hear_guest(struct cell *c)
 	}
 	d->how = m.wire.how;
 	d->status = m.wire.status;
+	d->leaves = m.wire.leaves;
 	d->has_mark = m.wire.marked;
 	guest_note_done(g, &m.wire);
 }

@@ -63,12 +63,17 @@ static const struct form {
 	{"ANSWER", GUEST_ANSWER, {NO, LENGTH}},
 };
 
-static const char *const how_words[] = {
-	[HOW_OK] = "ok",
-	[HOW_RAISED] = "raised",
-	[HOW_SYNTAX] = "syntax",
-	[HOW_INTERRUPTED] = "interrupted",
-	[HOW_EXIT] = "exit",
+static const struct {
+	const char *word;
+	enum jail_how how;
+	int leaves;
+} hows[] = {
+	{"ok", HOW_OK},
+	{"raised", HOW_RAISED},
+	{"syntax", HOW_SYNTAX},
+	{"interrupted", HOW_INTERRUPTED},
+	{"exit", HOW_EXIT},
+	{"leave", HOW_EXIT, 1},
 };
 
 /* A cursor over one line. Nothing is read at or after `end`. */
@@ -100,16 +105,18 @@ static void scan_text(struct scan *s, char *out, size_t size, char low)
 	s->bad |= n == 0;
 }
 
-static enum jail_how scan_how(struct scan *s)
+static void scan_how(struct scan *s, struct wire_guest *m)
 {
 	char word[16];
 
 	scan_text(s, word, sizeof(word), ' ');
-	for (size_t i = 0; i < sizeof(how_words) / sizeof(*how_words); i++)
-		if (how_words[i] && !strcmp(word, how_words[i]))
-			return (enum jail_how)i;
+	for (size_t i = 0; i < sizeof(hows) / sizeof(*hows); i++)
+		if (!strcmp(word, hows[i].word)) {
+			m->how = hows[i].how;
+			m->leaves = hows[i].leaves;
+			return;
+		}
 	s->bad = 1;
-	return HOW_OK;
 }
 
 static void scan_field(struct scan *s, enum field f, struct wire_guest *m)
@@ -119,7 +126,7 @@ static void scan_field(struct scan *s, enum field f, struct wire_guest *m)
 	if (s->at == s->end || *s->at++ != ' ') {
 		s->bad = 1;
 	} else if (f == HOW) {
-		m->how = scan_how(s);
+		scan_how(s, m);
 	} else if (f == WORD || f == TEXT) {
 		scan_text(s, m->text, sizeof(m->text), f == WORD ? ' ' : 0x1f);
 	} else {

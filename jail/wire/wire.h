@@ -30,6 +30,8 @@
  *     BAD no reason              it has not, and nothing was run
  *     DONE no how names threads status marked
  *                                how: ok raised syntax interrupted exit
+ *                                leave: exit, and the cell was exit or
+ *                                quit alone
  *     PARKED no ok|same|reason   (live guest) the copy was made, or not; same:
  *                                no variable has changed since the last one
  *     ASLEEP pid names threads   (checkpoint) it may be stopped from now on
@@ -78,6 +80,7 @@ struct wire_guest {
 	uint32_t names;	  /* of the user, as the guest claims */
 	uint32_t threads; /* beside the main one, as the guest claims */
 	enum jail_how how;
+	int leaves;	    /* HOW_EXIT: "leave" */
 	int status;	    /* HOW_EXIT: 0..255 */
 	int marked;	    /* DONE: the guest wrote the end mark */
 	int ok, same;	    /* PARKED */

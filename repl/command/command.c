@@ -326,12 +326,27 @@ static void ask_signature(void *ctx, const char *name, size_t n)
 
 /* ---- the functions of session_calls ---- */
 
+/* True if the line is `word` alone. */
+static bool line_is(const char *src, size_t n, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (; n && text_is_blank(*src); n--)
+		src++;
+	for (; n && text_is_blank(src[n - 1]); n--)
+		;
+	return n == len && !memcmp(src, word, n);
+}
+
 static int run_line(struct session *s, const char *src, size_t n, struct err *e)
 {
 	bool command = lexer_is_command(src, n), source;
 	const char *name = src;
 	size_t name_n = n;
 
+	if (line_is(src, n, "?") ||
+		(line_is(src, n, "help") && !session_variables(s, "help")))
+		return named_run(s, "help", "", 0, e);
 	if (!command && !is_question(&name, &name_n, &source))
 		return habits_line(s, src, n, e);
 	terminal_restore(s->term);

@@ -21,7 +21,7 @@ static void list_commands(struct session *s)
 		"Anything else is Python. Tab completes, Up recalls, Ctrl-R "
 		"searches, Ctrl-O begins a new line, Alt-Enter runs the cell, "
 		"Ctrl-C stops it, three times ends it. :help COMMAND says "
-		"more.";
+		"more, and help(NAME) is Python's own help.";
 	struct text_table t = {.columns = 2}, last = {.columns = 1};
 	char usage[64];
 

@@ -228,16 +228,24 @@ static void show_verdict(struct session *s)
 	show_stack(s);
 }
 
-/* Do what the cell's end asks for: a fresh Python, leaving, the end. */
-static void apply_end(struct session *s)
+/* Do what the end of the cell `src` asks for: a fresh Python, leaving, the end.
+ * Only exit or quit leaves, typed alone: sys.exit() ends the code that calls
+ * it. */
+static void apply_end(struct session *s, const char *src)
 {
 	const struct jail_done *done = &s->drive.done;
-	bool leaves = done->how == HOW_EXIT;
+	bool exits = done->how == HOW_EXIT;
+	bool leaves = exits && done->leaves && src == s->typed;
 
 	if (done->after == AFTER_RESTARTED)
 		cell_restarted(s);
 	if (!leaves)
 		session_stay(s);
+	if (exits && !leaves && done->after == AFTER_KEPT)
+		session_frame(s,
+			"the cell called exit(%d) · the session goes on · exit "
+			"or Ctrl-D leaves",
+			done->status);
 	if (done->after == AFTER_ENDED)
 		session_end(s, leaves ? done->status : 1);
 	else if (leaves)
@@ -284,7 +292,7 @@ static int run_numbered_cell(struct session *s, const char *src, size_t n,
 	detached_cell(s, false);
 	c->running = (struct record_cell){0};
 	session_tell_limited(s);
-	apply_end(s);
+	apply_end(s, src);
 	return 0;
 }
 

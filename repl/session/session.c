@@ -219,6 +219,29 @@ bool session_confirm(struct session *s, const char *question)
 	return yes;
 }
 
+/* Each row of the answer is: name TAB type TAB size TAB value. */
+size_t session_variables(struct session *s, const char *name)
+{
+	static const char module[] = "\tmodule\t";
+	size_t n, found = 0, len = name ? strlen(name) : 0;
+	auto_free char *answer = NULL;
+
+	if (jail_ask(s->jail, ASK_WHO, "", 0, &answer, &n, NULL) < 0)
+		return 0;
+	for (const char *p = answer, *tab, *end; n; p = end) {
+		end = memchr(p, '\n', n);
+		end = end ? end + 1 : p + n;
+		n -= (size_t)(end - p);
+		tab = memchr(p, '\t', (size_t)(end - p));
+		if (!tab || (size_t)(end - tab) < sizeof(module))
+			continue;
+		if (name ? (size_t)(tab - p) == len && !memcmp(p, name, len)
+			 : memcmp(tab, module, sizeof(module) - 1) != 0)
+			found++;
+	}
+	return found;
+}
+
 /* ---- what the host lacks ---- */
 
 void session_tell_limited(struct session *s)

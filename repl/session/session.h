@@ -180,6 +180,10 @@ int session_wait_key(struct session *s);
 /* Ask the person a question to answer with y or n. True only for y. */
 bool session_confirm(struct session *s, const char *question);
 
+/* How many variables the person has, modules left out; with `name`, of that
+ * name. 0 also if Python does not answer. */
+size_t session_variables(struct session *s, const char *name);
+
 /* Note what this host cannot enforce, and tell the person. Each person is told
  * once on each host, and not while a cell runs: then session_tell_limited()
  * must follow. */

@@ -174,16 +174,17 @@ class Guest:
 
     # ---- messages of the warden ----
 
-    def start(self, source):
-        self.took(self.send(source))
+    def start(self, source, kind=None):
+        self.took(self.send(source, kind))
 
-    def send(self, source):
+    def send(self, source, kind=None):
         """Announce a cell. Returns what took() writes."""
         if isinstance(source, str):
             source = source.encode()
         self.cells += 1
         self.ctl.send(b"CELL %d %d %d %s" % (
-            self.cells, len(source), binascii.crc32(source), MARK.encode()))
+            self.cells, len(source), binascii.crc32(source), MARK.encode())
+            + (b" " + kind.encode() if kind else b""))
         os.set_blocking(self.line, False)
         return source
 
@@ -214,10 +215,10 @@ class Guest:
         self.status, self.marked = int(status), int(marked)
         return how.decode()
 
-    def run(self, source):
+    def run(self, source, kind=None):
         """Run a cell. Returns how it ended; its output is in self.out."""
         self.screen()
-        self.start(source)
+        self.start(source, kind)
         how = self.done()
         self.out = self.screen()
         return how

@@ -380,6 +380,37 @@ def test_exit_is_reported_and_the_guest_goes_on(guest, source, status, said):
     assert guest.out_of("import sys; sys.stdin.closed, 1") == "(False, 1)\n"
 
 
+@pytest.mark.parametrize("source, how, status", [
+    ("exit", "leave", 0), ("quit", "leave", 0), ("exit # bye\n\n", "leave", 0),
+    ("exit()", "leave", 0), ("quit(3)", "leave", 3), ("exit(1 + 1);", "leave", 2),
+    # They are not alone, or something else ends the cell.
+    ("1; exit()", "exit", 0), ("if 1: exit(3)", "exit", 3), ("(exit, 1)", "ok", 0),
+    ("x = exit", "ok", 0), ("raise SystemExit(3)", "exit", 3), ("exit.eof", "ok", 0),
+    ("import sys; sys.exit()", "exit", 0), ("exec('exit()')", "exit", 0),
+    ("exit(1/0)", "raised", 0), ("exit +", "syntax", 0),
+    ("exit = lambda: 5\nexit()", "ok", 0),
+])
+def test_exit_and_quit_alone_leave(guest, source, how, status):
+    assert guest.run(source, "prompt") == how
+    assert guest.status == status and guest.marked == 1
+    assert guest.run("import sys\nsys.exit(4)", "prompt") == "exit"
+
+
+def test_exit_of_the_users_own_does_not_leave(guest):
+    assert guest.run("exit = lambda n=6: n", "prompt") == "ok"
+    assert guest.run("exit", "prompt") == guest.run("exit()", "prompt") == "ok"
+    assert guest.out == "6\n"
+    assert guest.run("quit", "prompt") == "leave"
+    guest.run("del exit")
+    assert guest.run("exit", "prompt") == "leave" and guest.out == ""
+
+
+def test_exit_alone_is_python_where_nobody_types(guest):
+    assert guest.run("exit", "silent") == "ok"
+    assert guest.out.startswith("Use exit()")
+    assert guest.run("exit(2)", "silent") == "exit"
+
+
 def test_a_forked_child_exits_at_the_end_of_its_cell(guest):
     assert guest.out_of(
         "import os\npid = os.fork()\n"

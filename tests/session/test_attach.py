@@ -288,12 +288,24 @@ def test_input_waits_for_the_person(many):
 
 def test_exit_in_a_cell_that_nobody_sees_waits_for_the_person(many):
     s = many.start()
-    row = s.enter("import time; print('on'); time.sleep(1); raise SystemExit(7)")
+    s.run("import time")
+    row = s.enter("exit(print('on') or time.sleep(1) or 7)")
     s.expect_since(row, "^on")
     many.lose(s, until_end=True)
     t = many.start("--attach", start=False)
     assert t.wait_exit() == 7
     many.none()
+
+
+def test_system_exit_in_a_cell_that_nobody_sees_does_not_end_the_session(many):
+    s = many.start()
+    row = s.enter("import time; print('on'); time.sleep(1); raise SystemExit(7)")
+    s.expect_since(row, "^on")
+    many.lose(s, until_end=True)
+    t = many.start("--attach", start=False)
+    t.expect("the cell called exit")
+    t.wait_prompt()
+    assert t.run("1") == "1"
 
 
 def test_a_session_ends_when_nobody_comes_back(many):

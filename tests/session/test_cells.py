@@ -152,16 +152,46 @@ def test_output_without_a_newline_leaves_the_prompt_on_its_own_line(session):
     assert session.run("1") == "1"
 
 
-def test_system_exit_ends_the_session_with_its_status(session):
-    session.enter("raise SystemExit(7)")
-    assert session.wait_exit() == 7
+GOES_ON = "the cell called exit(%d) · the session goes on · exit or Ctrl-D"
 
 
-def test_exit_and_quit_end_the_session(cb):
-    for word in ("exit()", "quit()"):
+def test_system_exit_ends_the_code_and_not_the_session(session, tmp_path):
+    s = session
+    for cell, status in (
+            ("raise SystemExit(7)", 7), ("import sys; sys.exit()", 0),
+            ("x = 1; exit(2)", 2), (":time sys.exit(3)", 3),
+            ("def main():\n    exit(4)", None), ("main()", 4)):
+        out = s.run(cell)
+        assert status is None or GOES_ON % status in out, (cell, out)
+    out = s.run("sys.exit('no data')")
+    assert out.startswith("no data\n") and GOES_ON % 1 in out, out
+    s.run("open('m.py', 'w').write('y = 1; exit(5)')")
+    assert GOES_ON % 5 in s.run("%run m.py")
+    script = tmp_path / "s.py"
+    script.write_text("z = 1\n# %%\nexit()\n")
+    assert GOES_ON % 0 in s.run(f":load {script}")
+    assert s.run("x, z") == "(1, 1)"
+    assert s.run("sys.exit(1/0)").endswith("ZeroDivisionError: division by zero")
+    # The control: nothing is said of a cell that does not exit.
+    assert "goes on" not in s.run("x")
+
+
+def test_exit_and_quit_alone_end_the_session(cb):
+    for word, status in (("exit", 0), ("quit", 0), ("exit()", 0), ("quit(7)", 7)):
         s = cb.session("-q")
+        s.run("x = 1")
         s.enter(word)
-        assert s.wait_exit() == 0
+        assert s.wait_exit() == status
+        assert "goes on" not in s.all_text()
+
+
+def test_a_lone_help_and_question_mark_show_the_commands(session):
+    for line in ("?", "help"):
+        out = session.run(line)
+        assert ":upload" in out and "help(NAME)" in out, out
+    assert ":upload" not in session.run("print(help)")
+    session.run("help = 5")
+    assert session.run("help") == "5"
 
 
 def test_subprocess_works(session):

@@ -37,10 +37,15 @@ static void every_message_of_the_guest_is_decoded(void **state)
 	assert_string_equal(m.text, "crc mismatch");
 	assert_int_equal(decode(&m, "DONE 7 exit 23 1 3 0"), 0);
 	assert_int_equal(m.how, HOW_EXIT);
+	assert_int_equal(m.leaves, 0);
 	assert_int_equal(m.names, 23);
 	assert_int_equal(m.threads, 1);
 	assert_int_equal(m.status, 3);
 	assert_int_equal(m.marked, 0);
+	assert_int_equal(decode(&m, "DONE 7 leave 23 1 3 0"), 0);
+	assert_int_equal(m.how, HOW_EXIT);
+	assert_int_equal(m.leaves, 1);
+	assert_int_equal(m.status, 3);
 	assert_int_equal(decode(&m, "PARKED 8 ok"), 0);
 	assert_int_equal(m.ok, 1);
 	assert_int_equal(decode(&m, "PARKED 8 EAGAIN"), 0);
@@ -230,7 +235,7 @@ static void a_malformed_start_is_refused(void **state)
 		{{0, 0, 2}, "a", 2, F_SEAL_WRITE, -1, -1},
 		{{1, 0, 0}, "a", 1, ALL, -1, 0}, /* no NUL */
 		{{2, 0, 0}, "a", 2, ALL, -1, 0},
-		{{0, 0, 0}, "a", 1, ALL, -1, 0}, /* more than it says */
+		{{0, 0, 0}, "a", 1, ALL, -1, 0},  /* more than it says */
 		{{0, 0, 9}, "a", 1, ALL, -1, -1}, /* less */
 		{{1, 0, 1}, "a", 2, ALL, -1, -1}, /* one of the two */
 		{{0, 1, 1}, "a", 1, ALL, -1, -1},
