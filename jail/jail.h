@@ -92,6 +92,7 @@ struct jail_done {
 	uint32_t home_files;	   /* files in the home */
 	int64_t home_bytes;	   /* that they take */
 	uint32_t threads_gone;	   /* threads lost by a roll back */
+	uint32_t threads;	   /* more than before it (says the guest) */
 	uint32_t leftovers;	   /* processes the cell left behind */
 	uint32_t leftovers_ended;  /* of those, ended by the warden */
 	uint32_t background_ended; /* ended: could not be stopped */

@@ -232,6 +232,8 @@ static void hear_guest(struct cell *c)
 	d->status = m.wire.status;
 	d->leaves = m.wire.leaves;
 	d->has_mark = m.wire.marked;
+	if (m.wire.threads > g->threads)
+		d->threads = m.wire.threads - g->threads;
 	guest_note_done(g, &m.wire);
 }
 

@@ -279,6 +279,21 @@ static void add_leftovers(struct verdict_line *l, const struct jail_done *d,
 	}
 }
 
+/* Add the threads that the cell left: they stand still with their process. */
+static void add_threads(struct verdict_line *l, const struct jail_done *d,
+	const struct verdict_about *about)
+{
+	char count[TEXT_HUMAN];
+
+	if (!d->threads || d->after != AFTER_KEPT ||
+		about->limits->background == BACKGROUND_RUN)
+		return;
+	begin_part(l);
+	add_words(l, "%s %s stopped until the next cell",
+		text_count(count, sizeof(count), d->threads, "thread", NULL),
+		d->threads == 1 ? "is" : "are");
+}
+
 /* With less than this a home counts as full. */
 #define HOME_LEFT (64 << 10)
 
@@ -318,6 +333,7 @@ const char *verdict_line(char buf[static VERDICT_MAX],
 		add_limit(&l, LIMIT_PROCESSES, about->limits);
 	}
 	add_leftovers(&l, d, about);
+	add_threads(&l, d, about);
 	add_home(&l, d, about->limits);
 	return buf;
 }

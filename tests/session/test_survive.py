@@ -395,9 +395,22 @@ def test_the_process_stays_the_same_from_cell_to_cell(session):
 def test_a_thread_goes_on_in_the_next_cell(session):
     session.run("import threading, time; n = 0; go = threading.Event()")
     session.run("def work():\n    global n\n    go.wait()\n    n = 99")
-    session.run("t = threading.Thread(target=work); t.start()")
-    session.run("go.set(); t.join()")
+    out = session.run("t = threading.Thread(target=work); t.start()")
+    assert out == "¦ [1 thread is stopped until the next cell]"
+    # It is told once, and where none is left not at all.
+    assert session.run("n") == "0"
+    assert session.run("go.set(); t.join()") == ""
     assert session.run("n") == "99"
+    out = session.run("go.clear()\nfor _ in 'ab': "
+                      "threading.Thread(target=work, daemon=True).start()")
+    assert "[2 threads are stopped until the next cell]" in out
+
+
+def test_nothing_is_said_of_threads_that_run_on(cb):
+    s = cb.session("-q", "-s", "cell.background=run")
+    out = s.run("import threading\nthreading.Thread("
+                "target=threading.Event().wait, daemon=True).start()")
+    assert "thread is" not in out, out
 
 
 def test_a_thread_lost_by_a_rollback_is_reported(session):

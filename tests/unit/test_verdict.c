@@ -189,6 +189,23 @@ static void leftover_processes_are_counted(void **state)
 		"2 background processes could not be stopped and were ended");
 }
 
+static void threads_that_stand_still_are_counted(void **state)
+{
+	struct jail_done d = {.how = HOW_OK, .threads = 1};
+
+	(void)state;
+	expect(&d, NULL, "1 thread is stopped until the next cell");
+	d.threads = 2;
+	d.leftovers = 1;
+	expect(&d, NULL,
+		"1 process left behind, stopped until the next cell · "
+		"2 threads are stopped until the next cell");
+	/* Nothing stops them. */
+	limits.background = BACKGROUND_RUN;
+	expect(&d, NULL, "1 process left behind, running on");
+	limits.background = BACKGROUND_STOP;
+}
+
 static void a_refused_cell_names_its_reason(void **state)
 {
 	struct jail_done d = {.how = HOW_REFUSED};
@@ -280,6 +297,7 @@ int main(void)
 		cmocka_unit_test(
 			the_process_limit_is_named_with_ended_leftovers),
 		cmocka_unit_test(leftover_processes_are_counted),
+		cmocka_unit_test(threads_that_stand_still_are_counted),
 		cmocka_unit_test(a_refused_cell_names_its_reason),
 		cmocka_unit_test(the_end_of_a_session_names_the_limit),
 		cmocka_unit_test(undo_says_what_it_took_back_and_what_is_next),

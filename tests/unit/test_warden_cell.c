@@ -595,6 +595,30 @@ static void leftover_processes_are_reported_once(void **state)
 	assert_int_equal(P.count[INIT_KILL], 0);
 }
 
+static void threads_that_a_cell_adds_are_reported(void **state)
+{
+	static const struct {
+		const char *cell;
+		uint32_t more;
+	} cells[] = {
+		{"TOOK %u|DONE %u ok 3 2 0 1", 2},
+		{"TOOK %u|DONE %u ok 3 2 0 1", 0},
+		{"TOOK %u|DONE %u raised 3 3 0 1", 1},
+		{"TOOK %u|DONE %u ok 3 1 0 1", 0},
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(cells) / sizeof(*cells); i++) {
+		int stacks;
+
+		P.cell = cells[i].cell;
+		assert_int_equal(run_cell(i + 1), 0);
+		assert_int_equal(verdict(&stacks).threads, cells[i].more);
+		while (next_event(&(struct wire_event){0}))
+			;
+	}
+}
+
 /* On a busy host an exit takes a while: the process that a checkpoint was
  * forked by may still be there, without its memory. */
 static void a_process_on_its_way_out_is_no_leftover(void **state)
@@ -837,6 +861,7 @@ int main(void)
 		TEST_UP(near_the_memory_limit_the_checkpoint_is_dropped_first),
 		TEST_UP(a_restart_that_fails_after_a_cell_ends_the_session),
 		TEST_UP(leftover_processes_are_reported_once),
+		TEST_UP(threads_that_a_cell_adds_are_reported),
 		TEST_UP(a_process_on_its_way_out_is_no_leftover),
 		TEST_UP(processes_of_a_killed_cell_are_ended),
 		TEST_UP(leftover_processes_are_ended_when_configured),
