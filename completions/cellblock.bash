@@ -5,7 +5,7 @@ _cellblock_keys='cell.timeout cell.grace cell.cpu cell.output cell.tail
 cell.source cell.background cell.undo cell.checkpoint session.memory
 session.processes session.cpus session.idle session.lifetime session.per_user
 session.maker maker.memory maker.sessions spare.jails
-session.linger session.attach
+session.linger session.confirm session.attach
 home.size home.files home.skeleton files.max_file files.max_count
 files.pattern files.timeout
 files.upload_from files.download_to files.remote

@@ -24,6 +24,7 @@ _cellblock_keys()
 		'session.per_user:sessions one person may have at once'
 		'session.maker:whether the maker of this host makes the session'
 		'session.linger:how long a session goes on without a terminal'
+		'session.confirm:Ctrl-D asks before it leaves variables that were not saved'
 		'session.attach:a terminal may come to a session that has begun'
 		'home.size:how many bytes the home may hold'
 		'home.files:how many files and directories the home may hold'

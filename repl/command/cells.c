@@ -80,7 +80,7 @@ int cells_quit(
 {
 	(void)line;
 	(void)e;
-	session_leave(s, 0);
+	session_leave(s, 0, ":quit");
 	return 0;
 }
 

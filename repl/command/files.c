@@ -193,6 +193,8 @@ int files_download(
 		to = last->s;
 	t.force = ":download -f";
 	r = download_run(&t, rest.words, rest.n - (to != NULL), to, e);
+	if (r == 0 && t.done)
+		s->saved = s->cell_no;
 	report_cancelled(s, &t, "downloaded");
 	return r;
 }

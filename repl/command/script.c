@@ -149,6 +149,7 @@ int script_save(
 	r = path && !b.failed ? write_script(s, &b, path, e)
 			      : err_set(e, "save: out of memory");
 	if (r == 0) {
+		s->saved = s->cell_no;
 		text_safe(safe, sizeof(safe), path, strlen(path));
 		session_printf(
 			s, "cells   %s   → %s\n", text_size(size, b.n), safe);

@@ -76,7 +76,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 65
+#define CONFIG_NKEYS 66
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -151,6 +151,7 @@ struct config {
 	/* [session] */
 	int64_t linger_ms; /* without a terminal; 0: not at all */
 	bool attach;	   /* a terminal may come to a running session */
+	bool confirm;	   /* Ctrl-D asks before it loses variables */
 	/* [terminal] */
 	enum config_escapes escapes;
 	enum config_colour colour;

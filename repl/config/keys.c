@@ -69,6 +69,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 			{"off", MAKER_OFF, 2})},
 	{"session", "linger", CONFIG_TIME, FIELD(linger_ms), "10m", 0, 168 * HOUR,
 		TIGHTEN_LOWER, "how long a session goes on without a terminal", NULL},
+	{"session", "confirm", CONFIG_BOOL, FIELD(confirm), "yes", 0, 0,
+		TIGHTEN_ANY, "Ctrl-D asks before it leaves variables that were not saved", NULL},
 	{"session", "attach", CONFIG_BOOL, FIELD(attach), "yes", 0, 0,
 		TIGHTEN_LOWER, "a terminal may come to a session that has begun", NULL},
 	{"home", "size", CONFIG_SIZE, LIMIT(home_bytes), "64M", 64 * KIB, 1024 * GIB,

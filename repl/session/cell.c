@@ -249,7 +249,7 @@ static void apply_end(struct session *s, const char *src)
 	if (done->after == AFTER_ENDED)
 		session_end(s, leaves ? done->status : 1);
 	else if (leaves)
-		session_leave(s, done->status);
+		session_leave(s, done->status, "exit");
 }
 
 struct record_cell cell_running(const struct session *s)

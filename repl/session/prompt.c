@@ -217,7 +217,7 @@ static void read_and_run(struct session *s)
 		break;
 	case EDITOR_EOF:
 		if (s->term->in_tty)
-			session_leave(s, 0);
+			session_leave(s, 0, SESSION_CTRL_D);
 		else if (s->unseen)
 			terminals_lose(s);
 		else
@@ -240,7 +240,7 @@ static void serve_next(struct session *s)
 	if (detached_is_gone(s))
 		editor_wait(s->editor);
 	else if (s->leaves)
-		session_leave(s, s->status);
+		session_leave(s, s->status, "exit");
 	else
 		read_and_run(s);
 }

@@ -12,6 +12,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
+#include "repl/attach/attach.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
@@ -280,17 +281,22 @@ static bool is_figure(const struct session *s, const char *path)
 	return false;
 }
 
-/* Warn the person of files that would be lost. True if there are any. */
-static bool warn_unsaved(struct session *s)
+bool session_goes_on_alone(const struct session *s)
+{
+	return s->signals->outlives && control_is_named(s->control);
+}
+
+/* Write the files that would be lost, as in "2 files never downloaded: a, b";
+ * "" if there are none. -1 if the person stops the search. */
+static int name_files(struct session *s, char *buf, size_t size)
 {
 	struct jail_files files = {0};
 	size_t which[3], n;
-	char names[600] = "", safe[160], count[64];
+	char names[600] = "", safe[160], count[TEXT_HUMAN];
 
-	if (!s->cell_no)
-		return false;
+	buf[0] = '\0';
 	if (jail_home_list(s->jail, &files, NULL) < 0)
-		return s->signals->interrupt;
+		return s->signals->interrupt ? -1 : 0;
 	for (size_t i = 0; i < files.n; i++)
 		if (is_figure(s, files.v[i].path))
 			files.v[i].type = 'o';
@@ -303,12 +309,40 @@ static bool warn_unsaved(struct session *s)
 		strcat(names, safe);
 	}
 	jail_files_free(&files);
-	if (!n)
+	if (n)
+		snprintf(buf, size, "%s never downloaded: %s%s",
+			text_count(count, sizeof(count), n, "file", NULL),
+			names, n > 3 ? ", …" : "");
+	return 0;
+}
+
+/* Warn the person of what would be lost. True if there is anything. Variables
+ * alone stop only Ctrl-D, which a finger may press by accident. */
+static bool warn_unsaved(struct session *s, const char *by)
+{
+	bool asks = s->cfg->confirm && !strcmp(by, SESSION_CTRL_D);
+	bool alone = session_goes_on_alone(s);
+	char files[800], count[TEXT_HUMAN] = "", number[32] = "the session";
+	size_t n = 0;
+
+	if (!s->cell_no)
 		return false;
-	session_frame(s,
-		"home: %s %s never downloaded: %s%s · :quit again to leave",
-		text_count(count, sizeof(count), n, "file", NULL),
-		n == 1 ? "was" : "were", names, n > 3 ? ", …" : "");
+	if (name_files(s, files, sizeof(files)) < 0)
+		return true;
+	if ((files[0] || asks) && s->cell_no > s->saved)
+		n = session_variables(s, NULL);
+	if (!files[0] && !(asks && n))
+		return s->signals->interrupt;
+	if (n)
+		text_count(count, sizeof(count), n, "variable", NULL);
+	if (alone)
+		snprintf(number, sizeof(number), "session %d",
+			control_id(s->control));
+	session_frame(s, "%s has %s%s%s · %s again to leave%s", number, count,
+		n && files[0] ? " and " : "", files, by,
+		alone && config_allows_command(s->cfg, "detach")
+			? ", :detach to keep it"
+			: "");
 	return true;
 }
 
@@ -336,7 +370,7 @@ void session_finish(struct session *s)
 		s->status = 1;
 }
 
-void session_leave(struct session *s, int status)
+void session_leave(struct session *s, int status, const char *by)
 {
 	s->status = status;
 	s->leaves = detached_is_gone(s);
@@ -345,7 +379,7 @@ void session_leave(struct session *s, int status)
 	session_finish(s);
 	if (s->over)
 		return;
-	if (!s->warned && warn_unsaved(s)) {
+	if (!s->warned && warn_unsaved(s, by)) {
 		s->warned = !s->signals->interrupt;
 		s->status = 0;
 		return;

@@ -115,6 +115,7 @@ struct session {
 	struct drive drive;
 	struct view_cell *cell;
 	uint32_t cell_no; /* the number of the last cell */
+	uint32_t saved;	  /* cell_no when the person last saved something */
 	/* The line that runs, as the person typed it; watchers have seen it.
 	 * NULL: the person has not typed what runs. */
 	const char *typed;
@@ -138,7 +139,7 @@ struct session {
 	bool over;
 	int status;	/* exit status */
 	struct err why; /* why it is over; msg empty: nothing to say */
-	bool warned;	/* leaving was tried with files not downloaded */
+	bool warned;	/* leaving was tried, and would lose something */
 	bool leaves;	/* a cell has ended it while there was no terminal */
 	bool finished;	/* calls->finish() was called for the last time */
 	unsigned figures[SESSION_FIGURES]; /* a ring of their numbers */
@@ -197,11 +198,17 @@ void session_tell_limited(struct session *s);
 void session_name_figure(struct session *s, unsigned number);
 
 /* Download the files of -d, and end the session with `status`. If other files
- * were not downloaded, the first call warns the person and the session goes on.
+ * were not downloaded, or variables would be lost and `by` is Ctrl-D, the first
+ * call warns the person, names `by` as what leaves, and the session goes on.
  * Without a terminal the call only sets `leaves`, and the session waits for the
  * person. session_stay(): warn again next time. */
-void session_leave(struct session *s, int status);
+#define SESSION_CTRL_D "Ctrl-D"
+void session_leave(struct session *s, int status, const char *by);
 void session_stay(struct session *s);
+
+/* True if the session can go on without a terminal, and the person come back.
+ */
+bool session_goes_on_alone(const struct session *s);
 
 /* Put the terminal into its own modes, and download the files of -d. */
 void session_finish(struct session *s);

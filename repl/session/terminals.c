@@ -83,7 +83,7 @@ void terminals_lose(struct session *s)
 {
 	if (detached_is_gone(s))
 		return;
-	if (!s->signals->outlives || !control_is_named(s->control))
+	if (!session_goes_on_alone(s))
 		session_end_by(s, SIGHUP);
 	else
 		detach_terminal(s);

@@ -293,9 +293,16 @@ class Session:
     # ---- the end ----
 
     def leave(self, deadline=None):
-        """Ctrl-D at the prompt. Returns the exit status."""
+        """Ctrl-D at the prompt, and again where it asks. Returns the exit
+        status."""
         self.wait_prompt()
+        row = self.screen.here()
         self.type("\x04")
+        self.wait(lambda: self.process.poll() is not None
+                  or self.screen.here() > row and self.at_prompt(),
+                  "the end, or a question", deadline)
+        if self.process.poll() is None:
+            self.type("\x04")
         return self.wait_exit(deadline)
 
     def wait_exit(self, deadline=None):

@@ -97,7 +97,7 @@ def test_configuration_keys_are_offered_for_set(shell):
     assert {key.rstrip("=") for key in offered} == {
         "session.memory", "session.processes", "session.cpus", "session.idle",
         "session.lifetime", "session.per_user", "session.maker",
-        "session.linger", "session.attach"}
+        "session.linger", "session.confirm", "session.attach"}
 
 
 @pytest.fixture(name="number")

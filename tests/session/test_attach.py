@@ -297,6 +297,18 @@ def test_exit_in_a_cell_that_nobody_sees_waits_for_the_person(many):
     many.none()
 
 
+def test_who_is_about_to_leave_is_told_how_to_keep_the_session(many):
+    s = many.start()
+    s.run("a = 1")
+    s.type("\x04")
+    s.expect("session 1 has 1 variable · Ctrl-D again to leave, :detach to")
+    s.wait_prompt()
+    s.type(":detach\r")
+    assert s.wait_exit() == 0
+    t = many.start("--attach", start=False).start()
+    assert t.run("a") == "1"
+
+
 def test_system_exit_in_a_cell_that_nobody_sees_does_not_end_the_session(many):
     s = many.start()
     row = s.enter("import time; print('on'); time.sleep(1); raise SystemExit(7)")

@@ -237,9 +237,58 @@ def test_quit_warns_once_of_files_never_downloaded(cb):
     s = cb.session()
     s.run("open('notes.txt', 'w').write('x')")
     out = s.run(":quit")
-    assert "1 file was never downloaded: notes.txt" in out, out
+    assert "has 1 file never downloaded: notes.txt · :quit again to leave" \
+        in " ".join(out.replace("¦", "").split()), out
     s.enter(":quit")
     assert s.wait_exit() == 0
+
+
+def ctrl_d(s):
+    """What Ctrl-D says where the session goes on, on one line."""
+    row = s.screen.here()
+    s.type("\x04")
+    s.wait(lambda: s.screen.here() > row and s.at_prompt(), "a question")
+    return " ".join("".join(s.screen.rows(row)).replace("¦", " ").split())
+
+
+def test_ctrl_d_asks_once_where_variables_would_be_lost(cb):
+    s = cb.session()
+    s.run("import os; a = b = 1")
+    assert "[the session has 2 variables · Ctrl-D again to leave]" in ctrl_d(s)
+    s.run("open('notes.txt', 'w').close()")  # the question comes again
+    assert "2 variables and 1 file never downloaded: notes.txt · Ctrl-D again" \
+        in ctrl_d(s)
+    s.type("\x04")
+    assert s.wait_exit() == 0
+
+
+@pytest.mark.parametrize("args, cells, key", [
+    (["-s", "session.confirm=no"], ["a = 1"], "\x04"),
+    ([], ["import os", "1 + 1"], "\x04"),      # modules are no loss
+    ([], [":undo"], "\x04"),
+    ([], ["a = 1", "del a"], "\x04"),
+    ([], ["a = 1", ":save s.py"], "\x04"),
+    ([], ["a = 1", "f = open('a.txt', 'w')", "f.close()", ":download a.txt"],
+     "\x04"),
+    # They are typed on purpose.
+    ([], ["a = 1"], "exit\r"), ([], ["a = 1"], ":quit\r"),
+])
+def test_leaving_asks_nothing_where_that_is_wanted_or_nothing_is_lost(
+        cb, args, cells, key):
+    s = cb.session(*args)
+    for cell in cells:
+        s.run(cell)
+    s.type(key)
+    assert s.wait_exit() == 0
+    assert "again to leave" not in s.all_text()
+
+
+def test_ctrl_d_asks_again_after_a_cell_that_was_not_saved(cb):
+    s = cb.session("-s", "session.linger=0")
+    s.run("a = 1")
+    s.run(":save s.py")
+    s.run("b = 2")
+    assert ctrl_d(s).endswith("has 2 variables · Ctrl-D again to leave]>>>")
 
 
 def test_exit_warns_once_of_files_never_downloaded(cb):
@@ -297,7 +346,7 @@ def test_the_download_option_of_a_session_works_even_after_sigterm(cb):
     s = cb.session("-d", "*.csv:res")
     s.run("for n in ('a.csv', 'b.csv', 'c.txt'): print(n, file=open(n, 'w'))")
     row = s.enter(":quit")
-    s.expect_since(row, r"1 file was never downloaded: c\.txt")
+    s.expect_since(row, r"1 file never downloaded: c\.txt")
     s.run("print('more', file=open('d.csv', 'w'))")
     s.process.send_signal(signal.SIGTERM)
     assert s.wait_exit() == 128 + signal.SIGTERM

@@ -347,7 +347,7 @@ def test_leaving_warns_of_other_files(cb):
     s = drawing(cb)
     s.run("Flag(); open('figure-9.png', 'w').close()")
     s.type(":quit\r")
-    s.expect("1 file was never downloaded: figure-9.png")
+    s.expect("1 file never downloaded: figure-9.png")
 
 
 def test_a_full_home_keeps_no_figure_and_shows_it_all_the_same(cb):

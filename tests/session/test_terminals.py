@@ -80,7 +80,7 @@ def test_a_dumb_terminal_gets_each_message_on_its_own_line(cb):
         "¦ [a cell has at most 40 bytes: not run]"
     s.run("open('kept', 'w').close()")
     s.type("\x04")
-    s.expect("^¦ .home: 1 file was never downloaded: kept")
+    s.expect("1 variable and 1 file never downloaded: kept")
     s.wait_prompt()
     assert b"\x1b" not in s.raw
     assert s.leave() == 0

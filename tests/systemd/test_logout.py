@@ -75,7 +75,7 @@ def is_back(person):
     shell = person.shell()
     attach(shell)
     assert shell.run("x + 1").startswith("42")
-    shell.type("\x04")
+    shell.type("exit\r")
     shell.prompt = "shell> "
     shell.wait_prompt()
     person.log_out(shell)
