@@ -13,10 +13,17 @@
 #include "jail/base/io.h"
 #include "repl/term/term.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+/* Longest wait for a session to end, and the time between two looks. */
+#define END_MS 5000
+#define END_LOOK_MS 20
 
 void ongoing_open_registry(
 	const struct invocation *r, struct registry *list, bool all)
@@ -41,6 +48,35 @@ static int attach_to(const struct invocation *r,
 	return client_attach(sock, r->person.name, from, e);
 }
 
+/* End the session, wait until it is gone, and its place with it, and say what
+ * ended. */
+static int end_session(
+	const struct registry_entry *to, const char *message, struct err *e)
+{
+	auto_close int sock = rundir_connect(to->dir, to->id, to->uid);
+	int64_t until = now_ms() + END_MS;
+	char name[REGISTRY_NAME], what[128], line[2 * REGISTRY_NAME + 160];
+	struct attach_answer a;
+	bool gone = false;
+
+	if (sock < 0)
+		return err_errno(e, "reach session %d", to->id);
+	if (query_ask(sock, ATTACH_END, message, &a, e) < 0)
+		return -1;
+	while (!gone && now_ms() < until) {
+		auto_close int again = rundir_connect(to->dir, to->id, to->uid);
+
+		gone = again < 0 && errno != EAGAIN;
+		poll(NULL, 0, gone ? 0 : END_LOOK_MS);
+	}
+	registry_name(to, name, sizeof(name));
+	registry_describe(to, what, sizeof(what));
+	snprintf(line, sizeof(line), "%s session %s %s",
+		gone ? "ended" : "is still ending:", name, what);
+	terminal_print_line(stdout, line);
+	return 0;
+}
+
 int ongoing_offer(const struct invocation *r)
 {
 	const struct registry_entry *which = NULL;
@@ -53,11 +89,14 @@ int ongoing_offer(const struct invocation *r)
 	ongoing_open_registry(r, &list, false);
 	if (list.n)
 		run_set_locale(); /* for the question */
-	switch (registry_ask(&list, &which)) {
+	switch (registry_ask(&list, r->cfg.limits.per_user, &which)) {
 	case REGISTRY_NEW:
 		break;
 	case REGISTRY_NEITHER:
 		status = 0;
+		break;
+	case REGISTRY_END:
+		run_must(end_session(which, NULL, &e), &e);
 		break;
 	case REGISTRY_BACK:
 		status = attach_to(r, which, &e);
@@ -127,7 +166,6 @@ static int watch_session(struct invocation *r, const struct registry_entry *to,
 static int act_on_session(
 	struct invocation *r, const struct registry_entry *to, struct err *e)
 {
-	bool end = r->opt.mode == OPTIONS_END;
 	auto_close int sock = rundir_connect(to->dir, to->id, to->uid);
 	struct attach_answer a;
 
@@ -135,8 +173,38 @@ static int act_on_session(
 		return err_errno(e, "reach session %d", to->id);
 	if (r->opt.mode == OPTIONS_WATCH)
 		return watch_session(r, to, sock, e);
-	return query_ask(
-		sock, end ? ATTACH_END : ATTACH_MESSAGE, r->opt.message, &a, e);
+	return query_ask(sock, ATTACH_MESSAGE, r->opt.message, &a, e);
+}
+
+/* End the sessions that were named, or all of our own. We look for each before
+ * we end any: a wrong number ends nothing. The exit status. */
+static int end_sessions(const struct invocation *r, const struct registry *list)
+{
+	const struct options *o = &r->opt;
+	bool all = o->nargs == 1 && !strcmp(o->session, "all");
+	int failed = 0, own = 0;
+
+	for (int i = 0; i < o->nargs && !all; i++) {
+		struct err e = {0};
+
+		run_must(registry_find(list, o->args[i], &e) ? 0 : -1, &e);
+	}
+	for (size_t i = 0; i < (all ? list->n : (size_t)o->nargs); i++) {
+		struct err e = {0};
+		const struct registry_entry *to =
+			all ? &list->v[i] : registry_find(list, o->args[i], &e);
+
+		if (all && to->uid != getuid())
+			continue;
+		own++;
+		if (end_session(to, o->message, &e) == 0)
+			continue;
+		terminal_refuse(&e);
+		failed = 1;
+	}
+	if (!own)
+		terminal_print_line(stdout, "there was no session to end");
+	return failed;
 }
 
 int ongoing_act(struct invocation *r)
@@ -149,6 +217,11 @@ int ongoing_act(struct invocation *r)
 
 	ongoing_open_registry(
 		r, &list, geteuid() == 0 && (!attach || r->opt.session));
+	if (r->opt.mode == OPTIONS_END) {
+		status = end_sessions(r, &list);
+		registry_free(&list);
+		return status;
+	}
 	to = registry_find(&list, r->opt.session, &e);
 	run_must(to ? 0 : -1, &e);
 	if (attach && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {

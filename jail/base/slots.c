@@ -45,6 +45,9 @@ int slots_all_taken(int most, struct err *e)
 		most == 1 ? "there is %d session already"
 			  : "there are %d sessions already",
 		most);
-	err_hint(e, "leave one of them; session.per_user = %d", most);
+	err_hint(e,
+		"leave one of them, or end it with cellblock --end; "
+		"session.per_user = %d",
+		most);
 	return err_kind_set(e, ERR_BUSY);
 }

@@ -335,6 +335,7 @@ struct registry {
 	int *dirs;
 	size_t ndirs;
 	int64_t until_ms; /* deadline for one person's sessions */
+	bool full;	  /* registry_ask(): the person can have no more */
 };
 
 /* List the sessions of the person `user`, and with `all` of every account. 0,
@@ -342,6 +343,9 @@ struct registry {
 int registry_open(struct registry *r, const struct rundir_of *of,
 	const char *user, bool all, struct err *e);
 void registry_free(struct registry *r);
+
+/* Write what an entry has: "of 14:02 · 4 cells · 2 files". */
+void registry_describe(const struct registry_entry *v, char *buf, size_t size);
 
 /* Name an entry: "7" for one's own session, else "ann/7". */
 #define REGISTRY_NAME 96
@@ -358,9 +362,16 @@ int registry_print(const struct registry *r, bool json, int width, FILE *f);
 /* True if the session answers, and is detached or long without a key. */
 bool registry_is_offered(const struct registry_entry *r);
 
-/* If sessions are offered, ask on the terminal which one to go back to. */
-enum registry_choice { REGISTRY_NEW, REGISTRY_BACK, REGISTRY_NEITHER };
+/* If sessions are offered, ask on the terminal which one to go back to. If the
+ * person has `most` sessions, all are offered, also to be ended for a new one.
+ */
+enum registry_choice {
+	REGISTRY_NEW,
+	REGISTRY_BACK,
+	REGISTRY_END,
+	REGISTRY_NEITHER
+};
 enum registry_choice registry_ask(
-	const struct registry *r, const struct registry_entry **which);
+	struct registry *r, int most, const struct registry_entry **which);
 
 #endif

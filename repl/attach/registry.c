@@ -160,6 +160,12 @@ static bool is_named(const struct registry_entry *v, const char *id)
 	return is_own(v) && has_number(v, id);
 }
 
+static bool is_in_offer(
+	const struct registry *r, const struct registry_entry *v)
+{
+	return r->full ? v->answered : registry_is_offered(v);
+}
+
 /* How many sessions are offered; *last is the last of them. */
 static size_t count_offered(
 	const struct registry *r, const struct registry_entry **last)
@@ -167,7 +173,7 @@ static size_t count_offered(
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n; i++)
-		if (registry_is_offered(&r->v[i])) {
+		if (is_in_offer(r, &r->v[i])) {
 			*last = &r->v[i];
 			n++;
 		}
@@ -258,6 +264,24 @@ static const char *rough_time(char buf[static TEXT_HUMAN], int64_t ms)
 	return text_time(buf, ms / unit * unit);
 }
 
+void registry_describe(const struct registry_entry *v, char *buf, size_t size)
+{
+	const struct attach_status *s = &v->status;
+	char since[32] = "", cells[TEXT_HUMAN], files[TEXT_HUMAN];
+
+	if (size)
+		buf[0] = '\0';
+	if (!v->answered)
+		return;
+	name_time(s->began, since, sizeof(since));
+	snprintf(buf, size, "of %s · %s%s%s", since,
+		text_count(cells, sizeof(cells), s->cell, "cell", NULL),
+		s->home_files ? " · " : "",
+		s->home_files ? text_count(files, sizeof(files),
+					(uint64_t)s->home_files, "file", NULL)
+			      : "");
+}
+
 static void describe_session(
 	const struct registry_entry *v, char *buf, size_t size)
 {
@@ -281,17 +305,22 @@ static void describe_session(
 /* Show the offered sessions, and ask, unless the person typed ahead. */
 static void ask_line(const struct registry *r, size_t n, bool ahead)
 {
+	/* By `full`. */
+	static const char *const one[] = {"Enter to go back, n for a new one",
+		"Enter to go back, e and Enter to end it for a new one"};
+	static const char *const more[] = {
+		"[its number and Enter to go back, n for a new one]",
+		"[these are all that you may have · its number and Enter to go "
+		"back, e, its number and Enter to end it for a new one]"};
 	char text[256], line[400];
 
 	for (size_t i = 0; i < r->n; i++) {
-		if (!registry_is_offered(&r->v[i]))
+		if (!is_in_offer(r, &r->v[i]))
 			continue;
 		describe_session(&r->v[i], text, sizeof(text));
 		if (n == 1 && !ahead)
-			snprintf(line, sizeof(line),
-				"[your session %s · Enter to go back, n for a "
-				"new one]",
-				text);
+			snprintf(line, sizeof(line), "[your session %s · %s]",
+				text, one[r->full]);
 		else
 			snprintf(line, sizeof(line), "[session %d %s]",
 				r->v[i].id, text);
@@ -302,8 +331,7 @@ static void ask_line(const struct registry *r, size_t n, bool ahead)
 			"[what you typed already goes to a new session · "
 			"cellblock --attach goes back]");
 	else if (n > 1)
-		terminal_print_line(stdout, "[its number and Enter to go back, "
-					    "n for a new one]");
+		terminal_print_line(stdout, more[r->full]);
 	fflush(stdout);
 }
 
@@ -330,28 +358,37 @@ static char read_key(struct signals *sig)
 	}
 }
 
-/* Read the choice. REGISTRY_BACK: `number` was typed, empty for Enter alone. */
+/* Read the choice. REGISTRY_BACK, and REGISTRY_END after an e: `number` was
+ * typed, empty for Enter alone. */
 static enum registry_choice read_number(
-	struct signals *sig, char number[static NUMBER_SIZE])
+	struct signals *sig, bool full, char number[static NUMBER_SIZE])
 {
+	enum registry_choice choice = REGISTRY_BACK;
 	size_t n = 0;
 
 	for (;;) {
 		char c = read_key(sig);
+		bool first = !n && choice == REGISTRY_BACK;
 
 		number[n] = '\0';
 		if (c == 0x03 || c == 0x04)
 			return REGISTRY_NEITHER;
 		if (c == '\n' || c == '\r')
-			return REGISTRY_BACK;
-		if ((c == 'n' || c == 'N') && !n)
+			return choice;
+		if ((c == 'n' || c == 'N') && first)
 			return REGISTRY_NEW;
-		if (c >= '0' && c <= '9' && n < NUMBER_SIZE - 1) {
+		if ((c == 'e' || c == 'E') && first && full) {
+			choice = REGISTRY_END;
+			echo_keys("e ", 2);
+		} else if (c >= '0' && c <= '9' && n < NUMBER_SIZE - 1) {
 			number[n++] = c;
 			echo_keys(&c, 1);
 		} else if ((c == 0x7f || c == '\b') && n) {
 			n--;
 			echo_keys("\b \b", 3);
+		} else if ((c == 0x7f || c == '\b') && !first) {
+			choice = REGISTRY_BACK;
+			echo_keys("\b\b \b", 4);
 		}
 	}
 }
@@ -361,8 +398,7 @@ static const struct registry_entry *find_offered(
 	const struct registry *r, const char *number)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (registry_is_offered(&r->v[i]) &&
-			has_number(&r->v[i], number))
+		if (is_in_offer(r, &r->v[i]) && has_number(&r->v[i], number))
 			return &r->v[i];
 	return NULL;
 }
@@ -374,16 +410,16 @@ static enum registry_choice choose_session(const struct registry *r, size_t n,
 	char number[NUMBER_SIZE];
 
 	for (;;) {
-		enum registry_choice choice = read_number(sig, number);
+		enum registry_choice choice = read_number(sig, r->full, number);
 
-		if (choice != REGISTRY_BACK)
+		if (choice != REGISTRY_BACK && choice != REGISTRY_END)
 			return choice;
 		*which = *number  ? find_offered(r, number)
 			 : n == 1 ? only
 				  : NULL;
 		if (*which)
-			return REGISTRY_BACK;
-		echo_keys("\a", 1);
+			return choice;
+		echo_keys("\a\n", 2);
 	}
 }
 
@@ -397,14 +433,16 @@ static bool has_typed(void)
 }
 
 enum registry_choice registry_ask(
-	const struct registry *r, const struct registry_entry **which)
+	struct registry *r, int most, const struct registry_entry **which)
 {
-	size_t n = count_offered(r, which);
 	struct termios before, keys;
 	enum registry_choice choice;
 	struct signals sig;
 	bool ahead;
+	size_t n;
 
+	r->full = r->n >= (size_t)most;
+	n = count_offered(r, which);
 	if (!n || tcgetattr(STDIN_FILENO, &before) < 0 ||
 		terminal_signals_open(&sig, true, NULL) < 0)
 		return REGISTRY_NEW;

@@ -207,6 +207,7 @@ void files_start(struct session *s)
 	struct transfer t = make_transfer(s);
 
 	upload_skeleton(&t, s->cfg->skeleton);
+	s->given = s->ledger.n;
 	for (size_t i = 0; i < o->nuploads && !s->over; i++)
 		upload_pair(&t, o->uploads[i].from, o->uploads[i].to);
 }

@@ -284,23 +284,26 @@ static int parse_options(
 	return 0;
 }
 
-/* Take the words ID, ID TEXT, or ID -m TEXT. */
+/* Take the words ID, ID TEXT, or ID... [-m TEXT]. */
 static int take_session_words(struct options *o, struct err *e)
 {
-	bool end = o->mode == OPTIONS_END;
-	int wanted = o->mode == OPTIONS_MESSAGE ? 2
-		     : end && o->nargs > 1	? 3
-						: o->nargs;
+	bool end = o->mode == OPTIONS_END, message = o->mode == OPTIONS_MESSAGE;
 
 	if ((end || o->mode == OPTIONS_WATCH) && o->nargs == 0)
 		return usage(e, "%s wants the ID of a session",
 			end ? "--end" : "--watch");
-	if (o->nargs != wanted ||
-		(end && wanted == 3 && strcmp(o->args[1], "-m") != 0))
-		return usage(e, end ? "--end wants ID [-m TEXT]"
-				    : "--message wants ID and TEXT");
+	if (message && o->nargs != 2)
+		return usage(e, "--message wants ID and TEXT");
+	if (end && o->nargs > 2 && !strcmp(o->args[o->nargs - 2], "-m")) {
+		o->message = o->args[o->nargs - 1];
+		o->nargs -= 2;
+	}
+	for (int i = 0; end && i < o->nargs; i++)
+		if (*o->args[i] == '-')
+			return usage(e, "--end wants ID... or all, [-m TEXT]");
+	if (message)
+		o->message = o->args[1];
 	o->session = o->nargs ? o->args[0] : NULL;
-	o->message = wanted > 1 ? o->args[wanted - 1] : NULL;
 	return 0;
 }
 
@@ -318,7 +321,6 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		[OPTIONS_MCP] = {"--mcp", 0},
 		[OPTIONS_SESSIONS] = {"--sessions", 0},
 		[OPTIONS_ATTACH] = {"--attach ID", 1},
-		[OPTIONS_END] = {"--end ID", 3},
 		[OPTIONS_MESSAGE] = {"--message ID TEXT", 2},
 		[OPTIONS_WATCH] = {"--watch ID", 1},
 		[OPTIONS_CHECK] = {"--check", 0},

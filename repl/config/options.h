@@ -26,7 +26,8 @@ enum options_mode {
 	OPTIONS_MAKER,	      /* text: where to listen, or NULL */
 	OPTIONS_SESSIONS,     /* list the sessions */
 	OPTIONS_ATTACH,	      /* go back to `session`, or to the only one */
-	OPTIONS_END,	      /* end `session`, and show `message` there */
+	OPTIONS_END,	      /* end the sessions in `args`, or all of the
+			       * person's, and show `message` there */
 	OPTIONS_MESSAGE,      /* show `message` in `session` */
 	OPTIONS_WATCH,	      /* show what `session` shows */
 	OPTIONS_CHECK,	      /* what the host enforces */

@@ -127,6 +127,7 @@ struct session {
 	struct output *output; /* a cell writes to it; NULL: none does */
 	struct editor *editor;
 	struct ledger ledger;
+	size_t given; /* entries of it that the skeleton made */
 	struct detached *detached;
 	struct watchers *watchers; /* NULL: no watcher has come yet */
 	struct side_program {
@@ -365,7 +366,8 @@ void terminals_turn(struct session *s, bool may_ask);
 /* Say which watchers have gone, and send the others what waits. */
 void terminals_watched(struct session *s);
 
-/* The terminal is lost: go on without one, or end the session. */
+/* The terminal is lost: go on without one, or end the session, also if it was
+ * never used. */
 void terminals_lose(struct session *s);
 
 /* Let the terminal go. 0, or -1 with e: without it the session would end. */

@@ -79,11 +79,19 @@ static void detach_terminal(struct session *s)
 	log_attach(s->log, "detached", detached_from(s));
 }
 
+/* True if the session has nothing to come back to: no cell ran, and only the
+ * skeleton put files. */
+static bool is_unused(const struct session *s)
+{
+	return !s->cell_no && s->ledger.n <= s->given && !s->nsides &&
+	       !s->unseen;
+}
+
 void terminals_lose(struct session *s)
 {
 	if (detached_is_gone(s))
 		return;
-	if (!session_goes_on_alone(s))
+	if (!session_goes_on_alone(s) || is_unused(s))
 		session_end_by(s, SIGHUP);
 	else
 		detach_terminal(s);

@@ -106,6 +106,7 @@ def test_a_session_is_offered_in_one_line(many):
 
 def test_a_signal_at_the_offer_leaves_the_terminal_as_it_was(many):
     s = many.start()
+    s.run("x = 1")
     many.lose(s)
     t = many.start(start=False)
     t.expect(r"n for a new one\]")
@@ -176,6 +177,7 @@ def test_idle_is_since_any_key_or_the_end_of_a_cell(many):
 
 def test_new_and_commands_do_not_ask(many):
     s = many.start()
+    s.run("x = 1")
     many.lose(s)
     t = many.start("--new")
     assert t.run("1 + 1") == "2"
@@ -197,6 +199,90 @@ def test_several_sessions_are_asked_for_by_number(many):
     t.type("2\r")
     assert t.run("x") == "2"
     t.leave()
+
+
+def detach(many, *cells):
+    """A session that ran these cells, and goes on alone."""
+    s = many.start("--new")
+    for cell in cells:
+        s.run(cell)
+    s.type(":detach\r")
+    assert s.wait_exit() == 0
+
+
+def test_at_the_limit_a_session_can_be_ended_for_a_new_one(many):
+    limit = ["-s", "session.per_user=2"]
+    for value in (1, 2):
+        detach(many, f"x = {value}")
+    r = many.start("--new", *limit, start=False)
+    assert r.wait_exit() == 75 and "cellblock --end" in r.all_text()
+    t = many.start(*limit, start=False)
+    t.expect("these are all that you may have")
+    t.type("e3\r\x7f\x7f2\x7f\x7f\x7f2\r")   # there is no 3; e 2; then 2 alone
+    assert t.run("x") == "2"
+    # One that another terminal shows can be ended, too.
+    u = many.start(*limit, start=False)
+    u.expect("these are all that you may have")
+    u.type("e 2\r")
+    u.expect(r"^ended session 2 of \S+ · 2 cells$")
+    assert t.wait_exit() == 128 + signal.SIGTERM
+    assert "NameError" in u.run("x")
+    assert len(many.registry()) == 2
+    # The control: where there is room, no e is taken.
+    v = many.start("-s", "session.per_user=3", start=False)
+    v.expect(r"n for a new one\]")
+    v.type("e\r")
+    v.start()
+    assert v.run("x") == "1"
+
+
+def test_the_only_session_is_ended_without_its_number(many):
+    detach(many, "x = 1")
+    s = many.start("-s", "session.per_user=1", start=False)
+    s.expect("e and Enter to end it for a new one")
+    s.type("e\r")
+    s.expect(r"^ended session 1 of \S+ · 1 cell$")
+    assert "NameError" in s.run("x")
+
+
+def test_end_takes_several_and_says_what_it_ended(many):
+    detach(many)
+    detach(many, "x = 1", "open('f', 'w').close()")
+    detach(many, "x = 1")
+    r = many.cb.run("--end", "1", "9")
+    assert r.code == 1 and "there is no session 9" in r.said
+    assert len(many.registry()) == 3
+    r = many.cb.run("--end", "1", "3", "-m", "good night")
+    assert r.code == 0 and re.fullmatch(
+        r"ended session 1 of \S+ · 0 cells\nended session 3 of \S+ · 1 cell\n",
+        r.text), r
+    assert many.only()["number"] == "2"
+    r = many.cb.run("--end", "all")
+    assert r.code == 0 and r.text.startswith("ended session 2 of "), r
+    assert "2 cells" in r.text
+    assert many.registry() == []
+    r = many.cb.run("--end", "all")
+    assert (r.code, r.text) == (0, "there was no session to end\n")
+
+
+def test_a_session_that_was_never_used_ends_with_its_terminal(many):
+    skeleton = many.cb.work / "skeleton"
+    skeleton.mkdir()
+    (skeleton / "given.txt").write_text("x")
+    for args in [], ["-s", f"home.skeleton={skeleton}"]:
+        s = many.start(*args)
+        s.type("half a cell")
+        drop(s)
+        many.none()
+    # The controls: a file was put, or a cell ran.
+    (many.cb.work / "data.txt").write_text("x")
+    for args, line in ([], ":upload data.txt"), (["-u", "data.txt"], None), \
+            ([], "1/0"):
+        s = many.start(*args)
+        if line:
+            s.run(line)
+        many.lose(s)
+        assert many.cb.run("--end", "1").code == 0
 
 
 def test_the_environment_names_no_directory(many):
