@@ -202,22 +202,13 @@ def is_drawn(value):
 
 
 def figures():
-    "the managers of the figures of pyplot that are open"
-    helpers = S.modules.get("matplotlib._pylab_helpers")
-    return [*helpers.Gcf.figs.values()] if helpers else []
-
-
-def show_figures(before):
-    """A value is not shown: the figures are that the cell has opened. They are
-    closed then, or the next such cell would go on drawing in them."""
-    if S.pictures is None or getpid() != S.pid:
-        return
+    "the figures of pyplot in which something is drawn; none where none is shown"
+    helpers = S.pictures is not None and S.modules.get(
+        "matplotlib._pylab_helpers")
+    if not helpers or getpid() != S.pid:
+        return []
     part("pictures")
-    plt = S.modules["matplotlib.pyplot"]
-    for manager in figures():
-        if manager not in before:
-            draw(printed(manager.canvas.figure))
-            plt.close(manager.num)
+    return drawn_figures(helpers)
 
 
 def leaver(body):
@@ -274,8 +265,10 @@ def execute(name, source):
                 awaited(eval(code, NS))
             else:
                 exec(code, NS)
-        if S.quiet and figures():
-            show_figures(before)
+        # A value is not shown: what the cell has begun to draw is.
+        for figure in S.quiet and figures() or ():
+            if figure not in before:
+                draw_figure(figure)
         S.how = "ok"
     except KeyboardInterrupt as e:
         S.error = e

@@ -12,6 +12,7 @@
 #
 # Whatever is shown becomes a PNG file first: that is what is kept, and every
 # picture takes the same way.
+from itertools import islice
 from posix import (O_CLOEXEC, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY,
                    stat, unlink)
 
@@ -19,6 +20,9 @@ HOME = "/home/figure-%d.png"
 KEPT = 20
 PICTURE_HEAD = 64  # JAIL_PICTURE_HEAD
 PIXELS = 1 << 22  # PICTURES_PIXELS: larger ones are made smaller
+ARTISTS = 100  # of a container we look at so many things
+DRAWERS = "matplotlib.", "mpl_toolkits.", "seaborn."
+LABELS = {"matplotlib.text", "matplotlib.legend"}
 S.figure = 0
 S.kept = []  # [name, what stat() says]
 
@@ -58,13 +62,12 @@ def draw(png):
 
 def draw_value(value):
     "show a value as a picture; False when it is none"
-    figure = S.modules.get("matplotlib.figure")
-    if figure is not None:
-        axes = S.modules.get("matplotlib.axes")
-        if axes and isinstance(value, axes.Axes):
-            value = value.figure
-        if isinstance(value, figure.Figure):
-            draw(printed(value))
+    if S.modules.get("matplotlib.figure") is not None:
+        found = dict.fromkeys(figures_of(value))
+        for figure in found:
+            if figure is not None:
+                draw_figure(figure)
+        if found and None not in found:
             return True
     if not hasattr(type(value), "_repr_png_"):
         return False
@@ -75,6 +78,52 @@ def draw_value(value):
         return False
     draw(bytes(png))
     return True
+
+
+def figures_of(value, depth=3):
+    """the figures of the artists that a value is or holds, as what plot() returns
+    holds its lines; None for what is in no figure, and nothing for a label"""
+    if depth and holds_artists(value):
+        items = value.values() if isinstance(value, dict) else value
+        for item in islice(items, ARTISTS):
+            yield from figures_of(item, depth - 1)
+        return
+    modules = [str(c.__module__) for c in type(value).__mro__]
+    if not LABELS.intersection(modules):
+        figure = None
+        if any(m.startswith(DRAWERS) for m in modules):
+            figure = getattr(value, "figure", None) or getattr(
+                getattr(value, "axes", None), "figure", None)
+        figure = getattr(figure, "figure", None)  # that of a subfigure
+        yield figure if figure and not is_blank(figure) else None
+
+
+def holds_artists(value):
+    return isinstance(value, (dict, list, tuple)) or (
+        type(value).__name__ == "ndarray" and value.dtype == object)
+
+
+def is_blank(figure):
+    "nothing is drawn in it yet: what plots next is to find it"
+    return not any(
+        a.texts or a.tables or a.artists or a.has_data()
+        for a in figure.axes) and not (
+            figure.artists or figure.images or figure.lines or
+            figure.patches or figure.texts)
+
+
+def drawn_figures(helpers):
+    "pyplot's figures in which something is drawn"
+    figures = [m.canvas.figure for m in helpers.Gcf.figs.values()]
+    return [f for f in figures if not is_blank(f)]
+
+
+def draw_figure(figure):
+    "what has been shown is closed: the next plot begins a new figure"
+    draw(printed(figure))
+    plt = S.modules.get("matplotlib.pyplot")
+    if plt is not None:
+        plt.close(figure)
 
 
 def printed(figure):
@@ -108,13 +157,12 @@ def adapt(module):
         if not shows_pictures():
             return plain(*args, **kwargs)
         for number in module.get_fignums():
-            draw(printed(module.figure(number)))
-        module.close("all")
+            draw_figure(module.figure(number))
 
     def show_figure(self, warn=True):
         if not shows_pictures():
             return plain_figure(self, warn)
-        draw(printed(self))
+        draw_figure(self)
 
     show.__doc__, show_figure.__doc__ = plain.__doc__, plain_figure.__doc__
     show_figure.__name__ = "show"

@@ -247,9 +247,44 @@ def test_plt_show_draws_the_figures_and_closes_them(cb):
     assert s.run("plt.get_fignums()").split("\n")[0] == "[]"
     assert s.run("fig", 60).endswith(FRAME % (2, 640, 480, 2))
     assert s.run("ax", 60).endswith(FRAME % (3, 640, 480, 3))
-    assert s.run("fig.show()", 60).endswith(FRAME % (4, 640, 480, 4))
+    assert s.run("ax.lines[0]", 60).endswith(FRAME % (4, 640, 480, 4))
+    assert s.run("fig.show()", 60).endswith(FRAME % (5, 640, 480, 5))
     s.run("open('figure-1.png', 'rb').read(8)")
-    assert len(s.graphics.pictures) == 4
+    assert len(s.graphics.pictures) == 5
+
+
+@pytest.mark.limit(240)
+def test_what_plots_draws_its_figure_and_closes_it(cb):
+    """As a last value. A figure in which nothing is drawn is shown as text, and
+    the next plot finds it."""
+    needs(cb, "matplotlib")
+    s = drawing(cb, "kitty", PATIENT, flag=False)
+    s.run("import matplotlib.pyplot as plt\nprint(end='')", 90)
+    number = 0
+    for cell, size, text in (
+            ("plt.plot([1, 4, 2])", (640, 480), None),
+            ("plt.hist([1, 4, 2])", (640, 480), "BarContainer"),
+            ("plt.boxplot([1, 4, 2])", (640, 480), None),
+            ("plt.contour([[1, 2], [3, 5]])", (640, 480), None),
+            ("plt.figure(figsize=(4, 2))", None, "400x200 with 0 Axes"),
+            ("plt.subplot(1, 2, 1)", None, "Axes"),
+            ("plt.title('a')", None, "'a'"),
+            ("plt.bar([1], [2])", (400, 200), None),
+            ("fig, axes = plt.subplots(2, 2)", None, None),
+            ("axes", None, "Axes"),
+            ("axes[0, 1].scatter([1], [2])", (640, 480), None),
+            ("axes", (640, 480), None),
+            ("plt.plot([1]), 5", (640, 480), "5)"),
+            ("made = plt.plot([1])", None, None),
+            ("plt.gcf()", (640, 480), None)):
+        out = s.run(cell, 90)
+        if size:
+            number += 1
+            assert FRAME % (number, *size, number) in out, cell
+            assert s.run("plt.get_fignums()") == "[]", cell
+        assert len(s.graphics.pictures) == number, cell
+        rest = [r for r in out.split("\n") if r and r[0] != "\N{BROKEN BAR}"]
+        assert text in "".join(rest) if text else not rest, cell
 
 
 @pytest.mark.limit(240)
@@ -259,15 +294,20 @@ def test_a_semicolon_hides_the_value_and_shows_the_new_figures(cb):
     s.run("import matplotlib.pyplot as plt\nprint(end='')", 90)
     shown = {
         "plt.plot([1, 4, 2]);": 1,
+        "plt.plot([1, 4, 2]) ; # again": 1,
         "_ = plt.hist([1, 4, 2]);": 1,
-        "plt.figure(); plt.figure();  # two": 2,
-        "plt.close('all'); plt.gca();": 1,
+        "plt.plot([1]); plt.figure(); plt.plot([1]);  # two": 2,
+        # Nothing is drawn in it yet.
+        "plt.figure();": 0,
+        "plt.gca();": 0,
+        "plt.plot([1, 4, 2], label='it');": 1,
         # One that is there already, and is worked on.
-        "kept = plt.figure()": 0,
+        "kept = plt.figure(); held = plt.plot([1])": 0,
         "kept.suptitle('x');": 0,
-        "plt.figure();": 1,
+        "plt.figure(); plt.plot([1]);": 1,
         "1 + 1;": 0,
-        "import os; os.fork() or (plt.figure(), os._exit(0)); os.wait();": 0,
+        "import os; os.fork() or (plt.figure(), plt.plot([1]), os._exit(0));"
+        "os.wait();": 0,
     }
     number = 0
     for cell, pictures in shown.items():
