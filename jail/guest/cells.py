@@ -171,14 +171,11 @@ def display(value):
         return
     names = builtins.__dict__
     before = names.get("_"), names.get("__")
-    shown = type(value) in CONTAINERS and repr(value)
     if is_drawn(value):
         names["_"] = value
-    elif shown and len(shown) > columns():
+    elif type(value) in CONTAINERS:
         part("values")
-        names["_"] = None
-        print(laid_out(value, shown))
-        names["_"] = value
+        show_container(value)
     else:
         S.show(value)
     names["__"], names["___"] = before

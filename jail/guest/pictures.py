@@ -8,7 +8,8 @@
 #            of PICTURE_HEAD bytes, "rgb WIDTH HEIGHT WIDTH HEIGHT NUMBER", blanks and a
 #            line end, then the pixels; and behind it the end mark on the tty.
 #            The second size is that of the file figure-NUMBER.png; 0: none was
-#            kept
+#            kept. A head "cut", without pixels, says that the value which is
+#            shown next is not shown whole (values.py)
 #
 # Whatever is shown becomes a PNG file first: that is what is kept, and every
 # picture takes the same way.
@@ -33,18 +34,22 @@ def send_all(fd, data):
         data = data[write(fd, data):]
 
 
-def hand_over(size, rgb, whole, number):
-    """Pixels into the pipe, then the mark on the tty. Half a picture would make
-    nonsense of the next one, so what fails or is interrupted is the last."""
+def hand_over(head, rgb=b""):
+    """A head and pixels into the pipe, then the mark on the tty. Half a picture
+    would make nonsense of the next one, so what fails or is interrupted is the
+    last."""
     report, S.pictures = S.pictures, -1
     if report < 0:
         return
     flush(sys.stdout, sys.stderr, *S.streams[1:])
-    send_all(report, (b"rgb %d %d %d %d %d" % (*size, *whole, number)).ljust(
-        PICTURE_HEAD - 1) + b"\n")
+    send_all(report, head.ljust(PICTURE_HEAD - 1) + b"\n")
     send_all(report, rgb)
     if put(b"\33_%s\33\\" % S.place):
         S.pictures = report
+
+
+def hand_picture_over(size, rgb, whole, number):
+    hand_over(b"rgb %d %d %d %d %d" % (*size, *whole, number), rgb)
 
 
 def draw(png):
@@ -53,7 +58,7 @@ def draw(png):
     if S.pictures >= 0:
         size, rgb, whole = decoded(BytesIO(png))
         try:
-            hand_over(size, rgb, whole, kept(png))
+            hand_picture_over(size, rgb, whole, kept(png))
         except BrokenPipeError:
             pass  # the front end takes no more of this cell's
 
@@ -215,7 +220,7 @@ def show_file(_, path):
     try:
         with open(path, "rb") as f:
             size, rgb, whole = decoded(f)
-        hand_over(size, rgb, whole, 0)
+        hand_picture_over(size, rgb, whole, 0)
         S.how = "ok"
     except KeyboardInterrupt as e:
         S.error = e

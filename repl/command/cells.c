@@ -153,8 +153,10 @@ static void add_uncoloured_output(struct strbuf *b, const char *s, size_t n)
 int cells_out(struct session *s, const struct command_line *line, struct err *e)
 {
 	const struct record_output *o;
-	struct strbuf text = {0};
+	struct strbuf text = {0}, value = {0};
 	char size[TEXT_HUMAN];
+	size_t n;
+	int r = 0;
 	long no;
 
 	if (parse_number(line, 0, &no, e) < 0)
@@ -167,14 +169,28 @@ int cells_out(struct session *s, const struct command_line *line, struct err *e)
 	}
 	if (!o->bytes.n)
 		session_frame(s, "cell %" PRIu32 " wrote nothing", o->no);
-	add_uncoloured_output(&text, o->bytes.s, o->bytes.n);
+	if (o->cut)
+		r = cell_take_value(s, o->no, &value, e);
+	n = r > 0 ? o->cut_at : o->bytes.n;
+	add_uncoloured_output(&text, o->bytes.s, n);
+	if (r > 0)
+		add_uncoloured_output(&text, value.s, value.n);
 	if (!text.failed)
 		page_show(s, text.s, text.n);
-	strbuf_free(&text);
+	if (o->cut && r == 0)
+		session_frame(
+			s, "the value of cell %" PRIu32
+			" is not there any more: this was shown of it",
+			o->no);
 	if (o->total > o->bytes.n)
 		session_frame(s, "%s more were not kept",
 			text_size(size, o->total - o->bytes.n));
-	return 0;
+	if (value.n >= RECORD_OUTPUT_BYTES)
+		session_frame(s, "this is the first %s of the value",
+			text_size(size, value.n));
+	strbuf_free(&text);
+	strbuf_free(&value);
+	return r < 0 ? -1 : 0;
 }
 
 int cells_edit(

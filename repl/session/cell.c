@@ -19,6 +19,7 @@
 #include "repl/term/term.h"
 #include "repl/text/text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,9 +219,16 @@ static void wait_for_end(struct session *s)
 static void show_verdict(struct session *s)
 {
 	char text[VERDICT_MAX];
+	const struct record_output *out =
+		record_find_output(s->record, s->cell_no);
 	struct err e = {0};
 	int r = drive_end_cell(&s->drive, text, &e);
 
+	if (!s->aside && out && out->cut)
+		session_frame(s,
+			"the first 1,000 items are shown · :out %" PRIu32
+			" for all",
+			s->cell_no);
 	if (text[0])
 		session_frame(s, "%s", text);
 	if (r < 0)
@@ -333,6 +341,21 @@ int cell_show_image(
 	int n = snprintf(file, sizeof(file), "/home/%s", path);
 
 	return run_next_cell(s, file, (size_t)n, name, e) < 0 ? -1 : 0;
+}
+
+int cell_take_value(
+	struct session *s, uint32_t no, struct strbuf *b, struct err *e)
+{
+	char src[32];
+	int r, n = snprintf(src, sizeof(src), "print(Out[%" PRIu32 "])", no);
+
+	s->aside = b;
+	r = run_next_cell(s, src, (size_t)n, NULL, e);
+	s->aside = NULL;
+	if (r <= 0)
+		return r;
+	s->cell_no--;
+	return s->drive.done.how == HOW_OK;
 }
 
 const struct jail_done *cell_done(const struct session *s)

@@ -12,7 +12,8 @@
  *
  * A cell that shows a picture writes it to the pipe first, and then the end
  * mark to its tty. So a mark that comes while a whole picture waits is that
- * picture's place; any other ends the output.
+ * picture's place; any other ends the output. In the same way a cell says where
+ * a value begins that it does not show whole.
  */
 #include "repl/session/session.h"
 
@@ -40,6 +41,7 @@ struct pictures {
 	size_t got, size; /* bytes of the head, then of the pixels */
 	int count;	  /* pictures of this cell */
 	bool whole;	  /* the picture is whole, and waits */
+	bool cut;	  /* it is no picture: the next value is cut */
 	bool refused;	  /* we take no more pictures of this cell */
 	const char *file; /* borrowed: the file that :show shows; or NULL */
 	struct ask ask;
@@ -59,7 +61,7 @@ static void forget_picture(struct pictures *p)
 	free(p->picture.rgb);
 	p->picture = (struct picture){0};
 	p->got = p->size = 0;
-	p->whole = false;
+	p->whole = p->cut = false;
 }
 
 void pictures_close(struct session *s)
@@ -130,6 +132,9 @@ static void begin_pixels(struct session *s)
 {
 	struct pictures *p = s->pictures;
 
+	p->whole = p->cut = memcmp(p->head, "cut ", 4) == 0;
+	if (p->cut)
+		return;
 	if (p->count == PICTURES) {
 		refuse_pictures(s, "these are too many");
 		return;
@@ -281,9 +286,14 @@ bool pictures_draw(struct session *s)
 	pictures_read(s);
 	if (!p->whole || !s->output)
 		return false;
-	p->count++;
-	say_caption(s, draw_picture(s));
-	session_name_figure(s, p->told.number);
+	if (p->cut) {
+		if (!s->aside)
+			record_cut(s->record);
+	} else {
+		p->count++;
+		say_caption(s, draw_picture(s));
+		session_name_figure(s, p->told.number);
+	}
 	forget_picture(p);
 	return true;
 }

@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most bytes of a cell's output that we keep. */
-#define OUTPUT_MAX ((size_t)8 << 20)
-
 struct record {
 	struct record_cell *cells;
 	size_t n, bytes; /* `bytes`: what the cells take */
@@ -113,15 +110,24 @@ void record_begin_output(struct record *r, uint32_t no)
 	strbuf_free(&r->writing->bytes);
 	r->writing->no = no;
 	r->writing->total = 0;
+	r->writing->cut = false;
 }
 
 void record_add_output(struct record *r, const void *buf, size_t n)
 {
 	struct record_output *o = r->writing;
-	size_t room = OUTPUT_MAX - o->bytes.n;
+	size_t room = RECORD_OUTPUT_BYTES - o->bytes.n;
 
 	o->total += n;
 	strbuf_add(&o->bytes, buf, n < room ? n : room);
+}
+
+void record_cut(struct record *r)
+{
+	struct record_output *o = r->writing;
+
+	o->cut = true;
+	o->cut_at = o->bytes.n;
 }
 
 const struct record_output *record_find_output(

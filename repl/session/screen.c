@@ -64,12 +64,20 @@ struct screen {
 /* Take output that the filter lets through. */
 static void sink_filtered(void *arg, const void *buf, size_t n)
 {
-	struct screen *sc = ((struct session *)arg)->screen;
+	struct session *s = arg;
+	struct screen *sc = s->screen;
 
-	if (sc->holder == CELL)
-		relay_put(&sc->relay, buf, n);
-	else
+	if (sc->holder != CELL)
 		strbuf_add(&sc->above, buf, n);
+	else if (!s->aside)
+		relay_put(&sc->relay, buf, n);
+}
+
+static void add_aside(struct strbuf *b, const void *buf, size_t n)
+{
+	size_t room = RECORD_OUTPUT_BYTES - b->n;
+
+	strbuf_add(b, buf, n < room ? n : room);
 }
 
 /* Log and record the bytes that the cell wrote, unfiltered. */
@@ -78,7 +86,10 @@ static void tap_output(void *arg, const void *buf, size_t n)
 	struct session *s = arg;
 
 	log_output(s->log, buf, n);
-	record_add_output(s->record, buf, n);
+	if (s->aside)
+		add_aside(s->aside, buf, n);
+	else
+		record_add_output(s->record, buf, n);
 }
 
 /* Send watchers the unfiltered output: each watcher has its own filter. */
@@ -92,6 +103,8 @@ static void copy_to_watchers(
 	};
 	struct session *s = arg;
 
+	if (s->aside)
+		return;
 	watchers_add(s, kinds[what],
 		s->screen->output.vt.steers ? WATCHER_STEERS : 0, buf, n);
 }
@@ -429,7 +442,8 @@ void screen_begin(struct session *s)
 
 void screen_run(struct session *s, const char *mark)
 {
-	record_begin_output(s->record, s->cell_no);
+	if (!s->aside)
+		record_begin_output(s->record, s->cell_no);
 	begin_output(s, mark);
 	s->screen->holder = CELL;
 	s->output = &s->screen->output;

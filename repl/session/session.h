@@ -121,6 +121,7 @@ struct session {
 	const char *typed;
 	size_t typed_n;
 	struct record *record;
+	struct strbuf *aside; /* takes what a cell writes; NULL: it is shown */
 	struct screen *screen;
 	struct pictures *pictures;
 	struct relay *relay;   /* has the terminal; NULL: the editor has it */
@@ -234,6 +235,12 @@ int cell_run(struct session *s, const char *src, size_t n, struct err *e);
  * made safe for a terminal. 0, or -1 with e: the cell was not sent. */
 int cell_show_image(
 	struct session *s, const char *path, const char *name, struct err *e);
+
+/* Run a cell that writes the value of cell `no` whole, and append what it
+ * writes to `b`, up to RECORD_OUTPUT_BYTES, instead of showing it. The cell has
+ * no number. 1; 0: that value is not there any more; -1 with e. */
+int cell_take_value(
+	struct session *s, uint32_t no, struct strbuf *b, struct err *e);
 
 /* The cell that runs, with the line of the person if the person typed it.
  * `src` is NULL: no cell runs. */
@@ -449,6 +456,8 @@ void pictures_end(struct session *s);
  * never the last one. */
 #define RECORD_OUTPUTS 4
 #define RECORD_BYTES (16 << 20)
+/* Most bytes of a cell's output that we keep. */
+#define RECORD_OUTPUT_BYTES ((size_t)8 << 20)
 
 /* A cell that ran; `src` ends with a NUL. */
 struct record_cell {
@@ -463,6 +472,8 @@ struct record_output {
 	uint32_t no;
 	struct strbuf bytes;
 	uint64_t total; /* bytes written: more than bytes.n if too many */
+	bool cut;	/* its last value is not whole, and begins there: */
+	size_t cut_at;
 };
 
 /* NULL without memory. */
@@ -488,6 +499,8 @@ void record_undo(struct record *r, uint32_t back_to);
 /* Begin the output of cell `no`; add bytes to it. */
 void record_begin_output(struct record *r, uint32_t no);
 void record_add_output(struct record *r, const void *buf, size_t n);
+/* Note that the value that follows in the output is not whole. */
+void record_cut(struct record *r);
 
 /* The output of cell `no`; NULL when it is not kept. */
 const struct record_output *record_find_output(

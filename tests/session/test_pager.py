@@ -209,3 +209,58 @@ def test_a_signal_at_the_pager_ends_the_session_with_its_status(cb):
     assert s.wait_exit() == 128 + signal.SIGTERM
     assert not s.screen.alternate
     assert not re.search("^-- ", s.screen_text(), re.M)
+
+
+# ---- values that a cell does not show whole ----
+
+CUT = "\N{BROKEN BAR} [the first 1,000 items are shown · :out %d for all]"
+
+
+@pytest.mark.parametrize("cell, end, whole", [
+    ("list(range(5000))", " 997, 998, 999, ...]", "4998, 4999]"),
+    ("tuple(range(1001))", " 999, ...)", " 999, 1000)"),
+    ("set(range(1001))", " 999, ...}", " 999, 1000}"),
+    ("{i: i for i in range(1001)}", "\n 999: 999,\n ...}", " 1000: 1000}"),
+    ("{1: [0] * 1500}", "0, ...]}", "0, 0]}")])
+def test_a_value_of_many_items_is_cut_and_out_has_all(cb, cell, end, whole):
+    s = cb.session(size=(12, 200))
+    out = s.run(cell)
+    assert out.endswith(end + "\n" + CUT % 1)
+    for _ in range(2):  # and it is no cell that others see
+        s.type(":out\r")
+        s.wait(lambda: s.screen.alternate, "the pager")
+        s.type("G")
+        s.wait(lambda: rows_shown(s)[-1].endswith(whole), "the end")
+        s.type("q")
+        s.wait_prompt()
+    assert s.run(f"_ == {cell}") == "True"
+    assert s.run(f"Out[1] == {cell}, list(Out)") == "(True, [1, 2])"
+
+
+def test_what_is_not_cut_is_shown_as_it_is(cb):
+    s = cb.session(size=(50, 200))
+    for cell in ("list(range(1000))", "[[1] * 600] * 2", "[r := [], r][0]",
+                 "l = [1]; l.append(l); l"):
+        out = s.run(cell)
+        assert "1,000" not in out and "..." not in out.replace("[...]", "")
+    assert CUT[:8] not in s.run("print(list(range(2000)))")
+    assert s.run("len(repr(list(range(2000))))") == "10890"
+
+
+def test_out_has_what_was_written_before_a_value_that_is_cut(cb):
+    s = cb.session(size=(12, 80))
+    s.run("print('before')\nlist(range(2000))")
+    s.type(":out\r")
+    s.wait(lambda: s.screen.alternate, "the pager")
+    s.wait(lambda: rows_shown(s)[0] == "before", "what was written")
+    s.type("G")
+    s.wait(lambda: rows_shown(s)[-1].endswith(" 1999]"), "the end")
+    s.type("q")
+    s.wait_prompt()
+    s.run("Out.clear()")
+    s.type(":out 1\r")
+    s.wait(lambda: s.screen.alternate, "the pager")
+    s.type("G")
+    s.wait(lambda: rows_shown(s)[-1].endswith(" ...]"), "the cut end")
+    s.type("q")
+    s.expect("value of cell 1 is not there any more: this was shown of it")
