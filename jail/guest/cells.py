@@ -255,6 +255,7 @@ def execute(name, source):
         S.name = name
         if type(leaves).__name__ == "Name":
             raise SystemExit
+        NS.pop("__warningregistry__", None)  # each cell may warn anew
         before = S.quiet and figures()
         for code in codes:
             if code.co_flags & COROUTINE:

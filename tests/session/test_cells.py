@@ -122,6 +122,17 @@ def test_warnings_name_the_cell(session):
     assert "<cell 1>" in out and "careful" in out
 
 
+def test_each_cell_warns_anew(session):
+    session.run("import warnings")
+    session.run("def f(): warnings.warn('of f')")
+    for _ in range(2):
+        assert "UserWarning: careful" in session.run("warnings.warn('careful')")
+        out = session.run("for i in range(3): f()\n")
+        assert out.count("UserWarning: of f") == 1
+    session.run("warnings.simplefilter('ignore')")
+    assert session.run("warnings.warn('careful')") == ""
+
+
 def test_asyncio_run_works_in_a_cell(session):
     session.run("import asyncio")
     assert session.run("asyncio.run(asyncio.sleep(0, 'slept'))") == "'slept'"
