@@ -253,6 +253,10 @@ enum jail_cell {
  * where it belongs in the output. */
 #define JAIL_PICTURE_HEAD 64
 
+/* Behind a head "hint WORD" so many bytes come in place of pixels, and no mark
+ * (jail/guest/hints.py). */
+#define JAIL_HINT_PATH 256
+
 /* A cell to run. All is borrowed until jail_run() returns. */
 struct jail_run {
 	uint32_t cell; /* the caller numbers cells from 1 */

@@ -59,7 +59,7 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     lost = call(show_file if kind == "image" else execute, "<cell %s>" % no,
                 source)
     plt = fds and kind == "silent" and S.modules.get("matplotlib.pyplot")
-    S.pictures = None
+    pipe, S.pictures = S.pictures, None
     if plt and getpid() == S.pid:
         part("figures")
         failed = call(tell_figures, fds[0], plt)
@@ -73,6 +73,9 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     if S.error is not None:
         part("errors")
         report(S.error)
+        if S.how == "raised" and pipe is not None and getpid() == S.pid:
+            part("hints")
+            call(tell_hint, pipe, S.error)
     S.error = lost = failed = plt = None
     ended()
 

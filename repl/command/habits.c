@@ -147,6 +147,22 @@ static const struct habit *find_habit(
 	return NULL;
 }
 
+/* The shell's `pip install` is the habit `pip`, which says where packages come
+ * from: the shell would wait for a network. */
+static const struct habit *find_install(
+	const struct habit *shell, const char *line, size_t n)
+{
+	static const char install[] = "install";
+	const char *rest;
+	size_t rest_n;
+	const struct habit *h = find_habit(line, n, &rest, &rest_n);
+
+	return h && h->say && rest_n >= sizeof(install) - 1 &&
+			       !memcmp(rest, install, sizeof(install) - 1)
+		       ? h
+		       : shell;
+}
+
 bool habits_explain(
 	const char *text, size_t n, const char **command, const char **say)
 {
@@ -173,6 +189,8 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 	for (; n && text_is_blank(src[n - 1]); n--)
 		;
 	h = find_habit(src, n, &rest, &rest_n);
+	if (h && *h->word == '!')
+		h = find_install(h, rest, rest_n);
 	if (h && !ispunct((unsigned char)*h->word) &&
 		line_is_python(s, h->word, rest, rest_n))
 		return 1;

@@ -229,6 +229,9 @@ static void show_verdict(struct session *s)
 			"the first 1,000 items are shown · :out %" PRIu32
 			" for all",
 			s->cell_no);
+	if (s->hint[0] && s->drive.done.how == HOW_RAISED &&
+		s->drive.done.limit == LIMIT_NONE)
+		session_frame(s, "%s", s->hint);
 	if (text[0])
 		session_frame(s, "%s", text);
 	if (r < 0)
@@ -284,6 +287,7 @@ static int run_numbered_cell(struct session *s, const char *src, size_t n,
 		.kind = image ? CELL_IMAGE : CELL_PROMPT,
 		.report = report};
 
+	s->hint[0] = '\0';
 	if (drive_run(&s->drive, &run, e) < 0)
 		return -1;
 	fd_drop(&report);

@@ -42,6 +42,7 @@ struct pictures {
 	int count;	  /* pictures of this cell */
 	bool whole;	  /* the picture is whole, and waits */
 	bool cut;	  /* it is no picture: the next value is cut */
+	bool hint;	  /* nor this: it is a path, for hints.c */
 	bool refused;	  /* we take no more pictures of this cell */
 	const char *file; /* borrowed: the file that :show shows; or NULL */
 	struct ask ask;
@@ -61,7 +62,7 @@ static void forget_picture(struct pictures *p)
 	free(p->picture.rgb);
 	p->picture = (struct picture){0};
 	p->got = p->size = 0;
-	p->whole = p->cut = false;
+	p->whole = p->cut = p->hint = false;
 }
 
 void pictures_close(struct session *s)
@@ -127,6 +128,17 @@ static void refuse_pictures(struct session *s, const char *why)
 	p->refused = true;
 }
 
+static void begin_bytes(struct session *s, size_t n)
+{
+	struct pictures *p = s->pictures;
+
+	p->got = 0;
+	p->size = n;
+	p->picture.rgb = malloc(n);
+	if (!p->picture.rgb)
+		refuse_pictures(s, "out of memory");
+}
+
 /* Check the head that has come, and make room for its pixels. */
 static void begin_pixels(struct session *s)
 {
@@ -135,6 +147,11 @@ static void begin_pixels(struct session *s)
 	p->whole = p->cut = memcmp(p->head, "cut ", 4) == 0;
 	if (p->cut)
 		return;
+	p->hint = memcmp(p->head, "hint ", 5) == 0;
+	if (p->hint) {
+		begin_bytes(s, JAIL_HINT_PATH);
+		return;
+	}
 	if (p->count == PICTURES) {
 		refuse_pictures(s, "these are too many");
 		return;
@@ -145,11 +162,18 @@ static void begin_pixels(struct session *s)
 	}
 	p->picture.width = p->told.width;
 	p->picture.height = p->told.height;
-	p->got = 0;
-	p->size = 3 * (size_t)p->picture.width * (size_t)p->picture.height;
-	p->picture.rgb = malloc(p->size);
-	if (!p->picture.rgb)
-		refuse_pictures(s, "out of memory");
+	begin_bytes(
+		s, 3 * (size_t)p->picture.width * (size_t)p->picture.height);
+}
+
+static void take_hint(struct session *s)
+{
+	struct pictures *p = s->pictures;
+
+	p->head[JAIL_PICTURE_HEAD - 1] = '\0';
+	p->picture.rgb[JAIL_HINT_PATH - 1] = '\0';
+	hints_note(s, p->head + 5, (const char *)p->picture.rgb);
+	forget_picture(p);
 }
 
 /* Read what has come, up to the end of one picture. */
@@ -176,6 +200,8 @@ void pictures_read(struct session *s)
 			continue;
 		if (head)
 			begin_pixels(s);
+		else if (p->hint)
+			take_hint(s);
 		else
 			p->whole = true;
 	}

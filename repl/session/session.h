@@ -9,6 +9,7 @@
  *	screen.c	the terminal and the jail's tty
  *	pictures.c	pictures that a cell shows
  *	record.c	the cells that ran, and their output
+ *	hints.c		a line at a wall of the jail
  *	stack.c		where a killed cell was
  *	detached.c	a session without a terminal
  *	terminals.c	terminals that come and go
@@ -121,6 +122,7 @@ struct session {
 	const char *typed;
 	size_t typed_n;
 	struct record *record;
+	char hint[640]; /* hints.c: about the error of the cell; or empty */
 	struct strbuf *aside; /* takes what a cell writes; NULL: it is shown */
 	struct screen *screen;
 	struct pictures *pictures;
@@ -448,6 +450,12 @@ bool pictures_draw(struct session *s);
 
 /* End the cell's output: draw the pictures that wait, and read no more. */
 void pictures_end(struct session *s);
+
+/* ---- hints.c: one line at a wall of the jail ---- */
+
+/* Note in s->hint what to say about an error. The guest wrote both: `head` is a
+ * word and blanks, `path` may be anything. */
+void hints_note(struct session *s, const char *head, const char *path);
 
 /* ---- record.c: the cells that ran, and the output of the last ones ---- */
 

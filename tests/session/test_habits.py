@@ -89,6 +89,8 @@ def test_a_traceback_of_percent_run_begins_in_the_file(session):
 @pytest.mark.parametrize("line, said", [
     ("%pip install requests", "python.packages"),
     ("pip install requests", "python.packages"),
+    ("!pip install requests", "python.packages"),
+    ("!pip3  install requests", "python.packages"),
     ("%matplotlib inline", "not needed"),
     ("%nonsense 1", "there is no %nonsense here · :help"),
 ])

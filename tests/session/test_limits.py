@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The limits of a cell and of a session: when they strike, what the session
 says, and what it keeps."""
+import os
 import re
 
 import pytest
@@ -430,3 +431,82 @@ def test_time_tells_the_peak_of_the_cell(cb):
     more = re.search(peak, s.run(
         ":time time.sleep(1); z = bytearray(130 << 20); time.sleep(3)", 40))
     assert not more[1] and 130 <= float(more[2]) < 180, more[0]
+
+
+# ---- a line at a wall of the jail ----
+
+def hint(out):
+    "what our lines say below an error"
+    rows = out.split("\n")
+    assert any("Error" in r for r in rows), out
+    return " ".join(r.strip("\N{BROKEN BAR} []") for r in rows
+                    if r.startswith("\N{BROKEN BAR}"))
+
+
+NO_NETWORK = "there is no network in the jail"
+NO_FILES = "the jail has no host files · :upload "
+
+
+@pytest.mark.parametrize("cell, said", [
+    ("bytearray(1 << 50)", "memory limit: 512 MiB · variables kept"),
+    ("import urllib.request as u; u.urlopen('http://example.org')",
+     NO_NETWORK),
+    ("import socket; socket.create_connection(('192.0.2.1', 80))",
+     NO_NETWORK),
+    ("raise ValueError from __import__('socket').gaierror(-3)", NO_NETWORK),
+    ("open('~/grades.csv')", NO_FILES + "~/grades.csv"),
+    ("__import__('pathlib').Path('~/a').expanduser().open()",
+     NO_FILES + "~/a"),
+    ("open('/srv/my data/x')", NO_FILES + "'/srv/my data/x'"),
+    ("raise FileNotFoundError('~/a.csv not found.')", NO_FILES + "~/a.csv"),
+    ("open('/home/none')", ""), ("open('/tmp/none')", ""),
+    ("open('none')", ""), ("open('../none')", ""), ("open('')", ""),
+    ("open('/srv/' + 'a' * 300)", ""), ("open('/srv/a\\x1b[2Jb')", ""),
+    ("open('/srv/a\\0b')", ""), ("1/0", ""), ("raise OSError(2)", "")])
+def test_a_wall_of_the_jail_is_named_below_the_error(session, cell, said):
+    out = session.run(cell)
+    assert hint(out) == said
+    assert hint(session.run("1/0")) == ""
+
+
+def test_a_file_of_the_working_directory_is_one_command_away(cb):
+    for name in "data.csv", "prog.py":
+        with open(os.path.join(cb.work, name), "w") as f:
+            f.write("a = 5\n")
+    s = cb.session()
+    assert hint(s.run("open('data.csv')")) == NO_FILES + "data.csv"
+    assert hint(s.run("%run prog.py 1")) == NO_FILES + "prog.py"
+    assert hint(s.run("%run none.py 1")) == ""
+    s.run(":upload prog.py")
+    s.run("%run prog.py")
+    assert s.run("a") == "5"
+
+
+def test_a_path_of_the_persons_own_directory_is_the_hosts(cb):
+    s = cb.session(env={"HOME": "/home/ann", "XDG_CONFIG_HOME": cb.work,
+                        "XDG_STATE_HOME": cb.work})
+    assert hint(s.run("open('/home/ann/x.csv')")) == \
+        NO_FILES + "/home/ann/x.csv"
+    assert hint(s.run("open('/home/bob/x.csv')")) == ""
+
+
+def test_a_guest_cannot_say_what_it_likes_below_an_error(session):
+    """The pipe takes known words, and a path that is shown as text."""
+    session.run('''if 1:
+    import os, sys
+    def say(word, path=b""):
+        fd = next(f for f in range(512, 700) if is_pipe(f))
+        os.write(fd, (b"hint " + word).ljust(63) + b"\\n" +
+                 path.ljust(256, b"\\0"))
+    def is_pipe(fd):
+        try: return os.readlink(f"/proc/self/fd/{fd}")[:4] == "pipe"
+        except OSError: return False
+''')
+    assert hint(session.run("say(b'memory'); 1/0")) == \
+        "memory limit: 512 MiB · variables kept"
+    assert hint(session.run("say(b'anything'); 1/0")) == ""
+    assert session.run("say(b'memory')") == ""
+    assert hint(session.run("say(b'file', b'~/\\x1b[2Ja'); 1/0")) == ""
+    out = session.run("say(b'file', b'~/a] \\xc2\\xa6 [no\\xff'); 1/0")
+    assert hint(out).startswith(NO_FILES + "'~/a] ")
+    assert out.count("\N{BROKEN BAR}") == 1
