@@ -21,6 +21,8 @@ struct block_line {
 	struct pyscan_token head; /* its block's first token: `if` for `else` */
 	bool any;   /* it has a token other than blanks and comments */
 	bool colon; /* one of them is a colon outside brackets */
+	bool bracket;
+	bool lambda;
 };
 
 /* An open bracket, and the row it is in. */
@@ -118,10 +120,54 @@ static void walk_newline(struct block_walk *w, size_t at)
 	walk_row_begin(w, at);
 }
 
+/* True if the operator at `t` is an = alone: not part of == or <=, say. */
+static bool is_assignment(
+	const struct block_walk *w, const struct pyscan_token *t)
+{
+	return w->s[t->start] == '=' &&
+	       !(t->start && wcschr(L"=!<>:", w->s[t->start - 1])) &&
+	       !(t->end < w->n && w->s[t->end] == '=');
+}
+
+/* True if no more text can make the statement valid, now that `t` stands behind
+ * what the line has. We know the usual mistakes; of the others Python tells
+ * when the brackets are closed, or the block ends. */
+static bool is_mistake(const struct block_walk *w, const struct pyscan_token *t)
+{
+	static const wchar_t *const statements[] = {L"assert", L"break",
+		L"class", L"continue", L"def", L"del", L"elif", L"except",
+		L"finally", L"global", L"import", L"nonlocal", L"pass",
+		L"raise", L"return", L"try", L"while", L"with", NULL};
+	static const wchar_t *const conditions[] = {
+		L"if", L"elif", L"while", NULL};
+	static const wchar_t *const definition[] = {L"def", NULL};
+	const struct block_line *l = &w->line;
+	wchar_t c = w->s[t->start], before = w->s[l->last.start];
+
+	if (!l->any)
+		return false;
+	if (w->depth && token_is(w, t, statements))
+		return true;
+	if (t->kind != PYSCAN_OPERATOR)
+		return false;
+	if (l->last.kind == PYSCAN_OPEN)
+		return c == ',' || c == '=' || (c == ':' && before != '[');
+	if (w->depth)
+		return c == ',' && before == ',';
+	if (c == ':')
+		return !l->bracket && token_is(w, &l->first, definition);
+	return !l->lambda && token_is(w, &l->first, conditions) &&
+	       is_assignment(w, t);
+}
+
 static void walk_code(struct block_walk *w, const struct pyscan_token *t)
 {
+	static const wchar_t *const lambda[] = {L"lambda", NULL};
 	struct block_line *line = &w->line;
 
+	w->broken |= is_mistake(w, t);
+	line->bracket |= t->kind == PYSCAN_OPEN;
+	line->lambda |= token_is(w, t, lambda);
 	w->row_code = true;
 	if (!line->any) {
 		line->any = true;

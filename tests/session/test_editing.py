@@ -323,6 +323,13 @@ def test_a_line_inside_brackets_is_indented(session):
     assert session.run("x") == "[1, 2]"
 
 
+@pytest.mark.parametrize("cell", ["def f(:", "if x = 3:", "f(1,,", "(,"])
+def test_what_can_never_be_valid_is_an_error_at_once(session, cell):
+    session.type(cell + "\r")
+    session.expect("^SyntaxError")
+    session.wait_prompt()
+
+
 def test_an_earlier_cell_is_suggested_and_taken(cb):
     s = cb.session()
     s.run("value = sum(range(4))\nvalue += 1")
