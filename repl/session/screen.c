@@ -57,9 +57,26 @@ struct screen {
 	int room;	 /* rows left below the line that announced it */
 	int rows;	 /* rows left until the next cell begins */
 	bool line_ended; /* we have ended its last line */
+	bool returned;	 /* a file has not got the last \r yet */
 };
 
 /* ---- output ---- */
+
+/* Write to a file what the tty made lines of a terminal: \r\n becomes \n. */
+static void put_plain(struct screen *sc, const char *s, size_t n)
+{
+	while (n) {
+		const char *cr = memchr(s, '\r', n);
+		size_t most = cr ? (size_t)(cr - s) : n;
+
+		if (sc->returned && *s != '\n')
+			relay_put(&sc->relay, "\r", 1);
+		relay_put(&sc->relay, s, most);
+		sc->returned = cr != NULL;
+		s += most + sc->returned;
+		n -= most + sc->returned;
+	}
+}
 
 /* Take output that the filter lets through. */
 static void sink_filtered(void *arg, const void *buf, size_t n)
@@ -69,8 +86,10 @@ static void sink_filtered(void *arg, const void *buf, size_t n)
 
 	if (sc->holder != CELL)
 		strbuf_add(&sc->above, buf, n);
-	else if (!s->aside)
+	else if (!s->aside && s->term->out_tty)
 		relay_put(&sc->relay, buf, n);
+	else if (!s->aside)
+		put_plain(sc, buf, n);
 }
 
 static void add_aside(struct strbuf *b, const void *buf, size_t n)

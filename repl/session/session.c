@@ -49,7 +49,10 @@ void session_print(struct session *s, const char *text, size_t n)
 		editor_print_above(s->editor, text, n);
 		return;
 	}
-	add_raw_text(&b, text, n);
+	if (s->term->out_tty)
+		add_raw_text(&b, text, n);
+	else
+		strbuf_add(&b, text, n);
 	if (b.n && !b.failed)
 		relay_put(s->relay, b.s, b.n);
 	strbuf_free(&b);

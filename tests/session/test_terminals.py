@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What depends on the terminal: its size, what it can do, its pages."""
+import os
 import re
 
 import pytest
@@ -135,3 +136,21 @@ def test_an_unknown_terminal_works(cb):
 def test_an_empty_term_variable_works(cb):
     s = cb.session(env={"TERM": ""})
     assert s.run("6 * 7") == "42"
+
+
+def test_a_file_gets_lines_without_returns(cb):
+    """What a terminal types, and a file gets. A return of the cell's stays."""
+    open(os.path.join(cb.work, "out"), "w").close()
+    s = cb.session(wrapper=("sh", "-c", 'exec "$0" "$@" > out'), start=False)
+    s.type("import sys; w = sys.stdout.write; "
+           "print(w('1\\na\\rb\\r\\nc\\r'), w('d\\r'), w('e')); 1/0\r")
+
+    def written():
+        with open(os.path.join(cb.work, "out"), "rb") as f:
+            return f.read()
+
+    s.wait(lambda: written().endswith(b"by zero\n"), "the output")
+    assert written().startswith(b"1\na\rb\r\nc\rd\re9 2 1\nTraceback (most")
+    assert written().count(b"\r") == 4
+    s.type(":quit\r")
+    assert s.wait_exit() == 0
