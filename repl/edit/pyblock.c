@@ -125,7 +125,7 @@ static bool is_assignment(
 	const struct block_walk *w, const struct pyscan_token *t)
 {
 	return w->s[t->start] == '=' &&
-	       !(t->start && wcschr(L"=!<>:", w->s[t->start - 1])) &&
+	       !(t->start && wcschr(L"=!<>:+-*/%&|^@", w->s[t->start - 1])) &&
 	       !(t->end < w->n && w->s[t->end] == '=');
 }
 
@@ -156,7 +156,7 @@ static bool is_mistake(const struct block_walk *w, const struct pyscan_token *t)
 		return c == ',' && before == ',';
 	if (c == ':')
 		return !l->bracket && token_is(w, &l->first, definition);
-	return !l->lambda && token_is(w, &l->first, conditions) &&
+	return !l->lambda && !l->colon && token_is(w, &l->first, conditions) &&
 	       is_assignment(w, t);
 }
 

@@ -249,6 +249,8 @@ static void complete_cells_are_recognised(void **state)
 		{L"[x async for x in y if not z", "inside"},
 		{L"print('def', # return\n", "inside"},
 		{L"f(x.imported, definition, trying", "inside"},
+		{L"if x: y = 3", "block"},
+		{L"def f():\n    while True: n += 1", "block"},
 		{L"if x == 3:", "header"},
 		{L"if x >= 3 != y:", "header"},
 		{L"if (x := 3):", "header"},
