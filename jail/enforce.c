@@ -51,7 +51,7 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 		.by = {{"cgroup v2, from your systemd", STRONG, FACT(scope),
 			       .cgroup = 2},
 			CGROUPS(cgroup), {"none for a session"}}},
-	[ENFORCE_MEMORY] = {"memory", "memory", "memory is only watched",
+	[ENFORCE_MEMORY] = {"memory", "memory", "memory may be exceeded for a moment",
 		.by = {CGROUPS(memory), {"watched, no huge pages", WEAK}}},
 	[ENFORCE_SWAP] = {"swap", "noswap",
 		.remedy = "swapoff -a, or boot with swapaccount=1 and start "
@@ -64,7 +64,7 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 		"Linux 5.14 counts for each session by itself",
 		{CGROUPS(pids), {"user namespace", STRONG, FACT(nproc_own)},
 			{"rlimit, host-wide", WEAK}}},
-	[ENFORCE_CPUS] = {"cores", "cpus", "cores are not limited",
+	[ENFORCE_CPUS] = {"cores", "cpus", "all cores may be used",
 		.by = {CGROUPS(cpus), {"niceness only", WEAK}}},
 	[ENFORCE_CPU] = {"cell CPU", "cpu",
 		.by = {CGROUPS(cpu), {"the warden adding up", WEAK}}},

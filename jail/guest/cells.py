@@ -274,6 +274,9 @@ def execute(name, source):
         S.error, S.how, S.leaves = e, "exit", bool(leaves)
     except BaseException as e:
         S.error, S.how = e, "raised"
+        # C code that did not expect an interrupt makes this of it.
+        if type(e) is SystemError and type(e.__cause__) is KeyboardInterrupt:
+            S.error, S.how = e.__cause__, "interrupted"
 
 
 def keep(name, text):

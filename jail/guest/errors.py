@@ -22,7 +22,7 @@ def report(e):
     except Exception:
         pass  # show() does without
     if call(show, e):
-        call(tell, "%s (and showing it was interrupted)\n" % type(e).__name__)
+        call(lambda: tell(bare(e)))
 
 
 def exit_status(e):
@@ -39,7 +39,7 @@ def begin_line():
     """What was written before stands above, and the front end ends its last line:
     only it knows where the cursor is."""
     flush(sys.stdout)
-    if S.owed:
+    if S.owed and getpid() == S.pid:  # a fork's would be no mark
         put(b"\33_%s\7" % S.owed[1].encode())
 
 

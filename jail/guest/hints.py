@@ -6,11 +6,12 @@
 # Trusts:    the front end, which reads the pipe and has the words. The error is
 #            the user's
 # Leaves:    in the pipe of the cell's pictures a head "hint WORD", and
-#            HINT_PATH bytes: a path and zeros. WORD is "memory", "network" or
-#            "file", for a file that is not there
+#            HINT_PATH bytes: a path and zeros. WORD is "memory", "network",
+#            "space" or "file", for a file that is not there
 from posix import stat
 HINT_PATH = 256  # JAIL_HINT_PATH
 ENETUNREACH = 101
+NO_SPACE = 28, 122  # ENOSPC, EDQUOT
 CAUSES = 20
 
 
@@ -41,6 +42,10 @@ def wall_of(e):
     if isinstance(e, OSError):
         if type(e).__name__ == "gaierror" or e.errno == ENETUNREACH:
             return b"network", ""
+        if e.errno in NO_SPACE:
+            return b"space", ""
+    if type(e).__name__ == "OperationalError" and "is full" in str(e):
+        return b"space", ""  # sqlite3's
     if isinstance(e, FileNotFoundError):
         # numpy's has only a text.
         name = e.filename or str(e).removesuffix(" not found.")

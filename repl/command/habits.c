@@ -195,6 +195,8 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		line_is_python(s, h->word, rest, rest_n))
 		return 1;
 	if (!h && n && *src == '%') {
+		while (rest > src && text_is_blank(rest[-1]))
+			rest--;
 		text_safe(safe, sizeof(safe), src, (size_t)(rest - src));
 		err_set(e, "there is no %s here", safe);
 		return err_hint(e, ":help lists the commands");

@@ -250,7 +250,8 @@ int drive_end_cell(
 {
 	struct limits limits = d->cfg->limits;
 	const struct verdict_about about = {.limits = &limits,
-		.memory_source = config_set_in(d->cfg, "session.memory")};
+		.memory_source = config_set_in(d->cfg, "session.memory"),
+		.error_is_other = d->error_is_other};
 
 	d->running = false;
 	/* A program asked us to stop the cell; no person pressed a key. */

@@ -40,6 +40,7 @@ struct verdict_about {
 	const struct limits *limits;
 	const char *memory_source; /* the source of session.memory; NULL: built
 				    * in */
+	bool error_is_other; /* its error is not for lack of room in the home */
 };
 
 /* Write the words that go between the brackets, such as "time limit: 10 s ·
@@ -135,10 +136,11 @@ struct drive {
 	enum jail_limit limit; /* the limit that ended it */
 
 	/* the last cell or program */
-	int64_t wall_ms; /* time limit of its own; 0: cell.timeout */
-	bool running;	 /* JAIL_RUNNING has come */
-	bool took;	 /* JAIL_TOOK has come */
-	unsigned stops;	 /* how often drive_stop() was called */
+	int64_t wall_ms;     /* time limit of its own; 0: cell.timeout */
+	bool error_is_other; /* of verdict_about; its user sets it */
+	bool running;	     /* JAIL_RUNNING has come */
+	bool took;	     /* JAIL_TOOK has come */
+	unsigned stops;	     /* how often drive_stop() was called */
 	bool ended;
 	int64_t ended_ms;	     /* now_ms() at its end */
 	struct jail_done done;	     /* of a cell */

@@ -300,12 +300,13 @@ static void add_threads(struct verdict_line *l, const struct jail_done *d,
 /* Say that the home is full: a traceback says that there is no room, but not
  * where, or how much room there can be. */
 static void add_home(struct verdict_line *l, const struct jail_done *d,
-	const struct limits *limits)
+	const struct verdict_about *about)
 {
+	const struct limits *limits = about->limits;
 	int64_t left = limits->home_bytes - d->home_bytes;
 	char all[TEXT_HUMAN], free[TEXT_HUMAN];
 
-	if (d->how != HOW_RAISED)
+	if (d->how != HOW_RAISED || about->error_is_other)
 		return;
 	if (left < HOME_LEFT) {
 		begin_part(l);
@@ -334,7 +335,7 @@ const char *verdict_line(char buf[static VERDICT_MAX],
 	}
 	add_leftovers(&l, d, about);
 	add_threads(&l, d, about);
-	add_home(&l, d, about->limits);
+	add_home(&l, d, about);
 	return buf;
 }
 

@@ -288,6 +288,7 @@ static int run_numbered_cell(struct session *s, const char *src, size_t n,
 		.report = report};
 
 	s->hint[0] = '\0';
+	s->drive.error_is_other = true;
 	if (drive_run(&s->drive, &run, e) < 0)
 		return -1;
 	fd_drop(&report);

@@ -53,6 +53,13 @@ static void note_network(struct session *s, const char *path)
 			: "");
 }
 
+/* The verdict says how much room there is. */
+static void note_space(struct session *s, const char *path)
+{
+	(void)path;
+	s->drive.error_is_other = false;
+}
+
 static void note_file(struct session *s, const char *path)
 {
 	auto_free char *word = NULL;
@@ -76,6 +83,7 @@ void hints_note(struct session *s, const char *head, const char *path)
 		{"memory ", note_memory},
 		{"network ", note_network},
 		{"file ", note_file},
+		{"space ", note_space},
 	};
 
 	for (size_t i = 0; i < sizeof(walls) / sizeof(*walls); i++)

@@ -255,7 +255,7 @@ void session_tell_limited(struct session *s)
 	s->told_limited = true;
 	if (notices_were_shown(s->notices_fd, s->limited))
 		return;
-	session_frame(s, "here %s · see cellblock --check", s->limited);
+	session_frame(s, "here %s · :limits", s->limited);
 }
 
 void session_set_limited(struct session *s, const char *limited)

@@ -429,3 +429,23 @@ def test_a_broken_link_ends_the_guest(guest):
     guest.pids.remove(pid)
     guest.pid = None
     assert os.WTERMSIG(status) == 64  # WIRE_STACK_SIGNAL
+
+
+def test_an_interrupt_that_c_code_did_not_expect_is_one(guest):
+    assert guest.run("raise SystemError('x') from KeyboardInterrupt()") == \
+        "interrupted"
+    assert guest.out.endswith("KeyboardInterrupt\n")
+    assert guest.run("raise SystemError('x')") == "raised"
+
+
+def test_a_fork_that_fails_writes_no_mark(guest):
+    guest.run("import os\nif not os.fork(): 1 / 0\nos.wait()[1]")
+    assert "ZeroDivisionError" in guest.out and "\33_" not in guest.out
+
+
+def test_an_error_whose_showing_fails_is_named(guest):
+    guest.run("import sys\ndef hook(*_): raise SystemExit\n"
+              "sys.excepthook = hook")
+    assert guest.run("1/0") == "raised"
+    assert guest.out.endswith("ZeroDivisionError: division by zero\n")
+    assert "interrupted" not in guest.out

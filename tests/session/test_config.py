@@ -299,7 +299,7 @@ def test_caches_are_not_in_the_home(session):
 def test_what_a_host_lacks_is_said_once(cb):
     first = cb.session()
     first.run("0")
-    assert "[here memory is only watched" in first.all_text()
+    assert "[here memory may be exceeded" in first.all_text()
     second = cb.session()
     second.run("0")
     assert "[here" not in second.all_text()

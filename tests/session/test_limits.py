@@ -232,6 +232,7 @@ def test_a_full_home_raises_oserror_and_the_session_goes_on(cb):
     out = s.run("open('big', 'wb').write(b'x' * (8 << 20))")
     assert "OSError" in out and "No space left" in out, out
     assert "the home is full: of 1 MiB (home.size) 0 B are free" in out, out
+    assert "full" not in s.run("1/0")
     assert s.run("1 + 1") == "2"
     assert s.run("import os; os.remove('big'); open('s', 'w').write('ok')") \
         == "2"

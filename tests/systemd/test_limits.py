@@ -79,7 +79,7 @@ def test_a_systemd_that_hangs_does_not_hold_the_prompt(person, hung):
     hung.expect(">>>")
     assert hung.run("6 * 7").startswith("42")
     assert not person.cgroups()
-    hung.expect("memory is only watched")
+    hung.expect("memory may be exceeded")
 
 
 @pytest.mark.usefixtures("hung")
