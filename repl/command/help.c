@@ -23,7 +23,9 @@ static void list_commands(struct session *s)
 		"Ctrl-C stops it, three times ends it. :help COMMAND says "
 		"more, and help(NAME) is Python's own help.";
 	struct text_table t = {.columns = 2}, last = {.columns = 1};
+	struct strbuf b = {0};
 	char usage[64];
+	int rows;
 
 	for (const struct command *c = commands; c->name; c++) {
 		if (!config_allows_command(s->cfg, c->name))
@@ -31,9 +33,14 @@ static void list_commands(struct session *s)
 		snprintf(usage, sizeof(usage), ":%s %s", c->name, c->args);
 		text_table_add(&t, (const char *[]){usage, c->help});
 	}
-	info_table(s, &t);
 	text_table_add(&last, (const char *[]){more});
-	info_table(s, &last);
+	editor_size(s->editor, &rows, &t.width);
+	last.width = t.width;
+	text_table_write(&t, &b);
+	text_table_write(&last, &b);
+	if (!b.failed)
+		page_show(s, b.s, b.n);
+	strbuf_free(&b);
 }
 
 /* Append `text`, whose lines are paragraphs and examples, with each line folded
@@ -83,7 +90,9 @@ int help_show(struct session *s, const struct command_line *line, struct err *e)
 		list_commands(s);
 		return 0;
 	}
-	if (habits_explain(name, line->rest_n, &habit, &say)) {
+	c = named_find(s->cfg, name, n, NULL);
+	if (!(c && strlen(c->name) == n) &&
+		habits_explain(name, line->rest_n, &habit, &say)) {
 		if (!say)
 			return show_page(s, habit ? habit : HABITS_PAGE, e);
 		session_frame(s, "%s", say);

@@ -44,7 +44,7 @@ static void write_way_back(const struct session *s, char *text, size_t size)
 	char time[TEXT_HUMAN];
 
 	snprintf(text, size,
-		"[session %d goes on without you for %s · come back with: "
+		"[session %d goes on for %s · come back with: "
 		"cellblock --attach %d]",
 		control_id(s->control), text_time(time, s->cfg->linger_ms),
 		control_id(s->control));

@@ -59,7 +59,9 @@ def test_detach_leaves_the_session_and_says_how_to_come_back(many):
     s.run("x = 41")
     s.type(":detach\r")
     assert s.wait_exit() == 0
-    assert re.search(r"session \d+ goes on without you for 10 min", s.all_text())
+    assert re.search(
+        r"session \d+ goes on for 10 min · come back with: "
+        r"cellblock --attach \d+\]", s.all_text())
     assert termios.tcgetattr(s.slave) == before
     t = many.start("--attach", str(many.detached()["id"]))
     assert t.run("x + 1") == "42"

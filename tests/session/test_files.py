@@ -384,8 +384,8 @@ def test_who_lists_variables(session):
     assert "alpha" in out and "int" in out and "beta" in out and "str" in out
 
 
-def test_help_lists_every_command(session):
-    out = session.run(":help")
+def test_help_lists_every_command(cb):
+    out = cb.session(size=(50, 80)).run(":help")
     for name in ("upload", "download", "files", "limits", "undo", "reset",
                  "quit", "history", "load", "save", "who", "usage"):
         assert f":{name}" in out, name

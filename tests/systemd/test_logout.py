@@ -45,11 +45,11 @@ def detach(shell):
     """What is said about it."""
     row = shell.screen.here()
     shell.type(":detach\r")
-    shell.expect_since(row, r"goes on without you")
+    shell.expect_since(row, r"goes on for")
     shell.prompt = "shell> "
     shell.wait_prompt()
     text = " ".join("\n".join(shell.screen.rows(row)).split())
-    return text.partition("goes on without you")[2]
+    return text.partition("goes on for")[2]
 
 
 def attach(shell, *words):
