@@ -246,6 +246,8 @@ enum jail_cell {
 		      * rests; the figures that are open at its end, as PNG */
 	CELL_PROMPT, /* Python; each picture that it shows, as pixels */
 	CELL_IMAGE,  /* the path of an image file, which is shown like that */
+	CELL_HABIT,  /* as CELL_PROMPT, for text that is no Python, but what
+		      * other prompts take: "!ls", "%run f.py", "ls -l" */
 };
 
 /* Pixels come behind a head of JAIL_PICTURE_HEAD bytes, blanks and a line end

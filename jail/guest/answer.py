@@ -426,6 +426,8 @@ def the_object(text):
 
 def doc(text):
     text = text.strip()
+    if "*" in text:
+        return matching(text)
     about = topic(text)
     if about:
         return about
@@ -454,6 +456,21 @@ def doc(text):
         said = inspect.getcomments(o)
     lines += ["", said or "(no documentation)"]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def matching(text):
+    "the names, or attributes of an object, that a pattern such as *int* names"
+    head, _, pattern = text.rpartition(".")
+    names = [*map_str(NS), *vars(builtins)]
+    try:
+        if head:
+            names = attributes(the_object(head))
+    except Exception as e:
+        return "%s: %s\n" % (type(e).__name__, e)
+    wanted = re.compile(re.escape(pattern).replace(r"\*", ".*"), re.I)
+    names = sorted({n for n in names if wanted.fullmatch(n) and (
+        n[:1] != "_" or pattern[:1] == "_")})
+    return "".join("%s.%s\n" % (head, n) if head else n + "\n" for n in names)
 
 
 def topic(text):
@@ -526,14 +543,17 @@ def class_node(tree, path):
 # ---- names ----
 
 def who(text):
-    "name, type, size and short value of each of the user's names"
-    lines = []
+    """name, type, size and short value of each of the user's names; `text`: of
+    those whose type is one of these"""
+    lines, kinds = [], text.split()
     for name in list(NS):
         if type(name) is not str or name[:2] == "__" or name == "_":
             continue
         try:
             o = NS[name]
         except KeyError:
+            continue
+        if kinds and class_name(type(o)) not in kinds:
             continue
         lines.append("\t".join((shown(name)[:100], shown(type(o).__name__),
                                 size_of(o), short(o))))

@@ -37,6 +37,8 @@ COROUTINE = 0x80  # the flag of code that has one there
 # site puts among the builtins.
 NEEDS_SITE = (b"import", b"exec", b"eval", b"breakpoint", b"__", b"help",
               b"exit", b"quit", b"copyright", b"credits", b"license")
+# A cell with none of these has no habits of other prompts in it (habits.py).
+HABITUAL = b"!", b"%", b"In", b"_i"
 CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 
 S = type(sys.implementation)()  # the driver's state, in one place
@@ -46,6 +48,7 @@ S.sources = {}
 S.site = False  # whether customize() has run
 S.warm = ()
 S.owed = None
+S.kind, S.habitual = "silent", False  # of the cell
 S.state = S.tree = None  # of the variables; of the cell (changed.py)
 S.broken = ()  # what a cell broke, in words
 S.name = ""  # of the cell
@@ -139,7 +142,7 @@ def compiled(name, source):
             name, text.count("\n", 0, text.index("\0")) + 1, None, None))
     codes = []
     flags = AWAITS | S.flags
-    tree = compile(text, name, "exec", 0x400 | flags, True)  # ONLY_AST
+    tree = parsed(name, text, flags)
     S.tree = type(tree)(tree.body[:], [])
     last = tree.body[-1:]
     S.quiet = bool(last) and is_quiet(text, last[0])
@@ -154,6 +157,19 @@ def compiled(name, source):
         tree = Interactive(last)
         codes.append(compile(tree, name, "single", AWAITS | S.flags, True))
     return codes
+
+
+def parsed(name, text, flags):
+    "the tree of a cell; a habit in it (names = !ls, %run) is that of a call"
+    failed = None
+    if S.kind != "habit":
+        try:
+            return compile(text, name, "exec", 0x400 | flags, True)  # ONLY_AST
+        except SyntaxError as e:
+            if not S.habitual:
+                raise
+            failed = e
+    return rewritten(name, text, flags, failed)
 
 
 def is_quiet(text, last):

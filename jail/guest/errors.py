@@ -77,13 +77,10 @@ def formatted(e):
 
 def of_file(tb):
     "%run: from the file's first frame on"
-    run = tb and tb.tb_next
-    if not run or run.tb_frame.f_code.co_filename != "<string>":
-        return tb
-    run = first = run.tb_next
-    while run and run.tb_frame.f_globals.get("__name__") == "runpy":
+    run = tb
+    while run and run.tb_frame.f_code is not GUEST.get("RUN_CODE"):
         run = run.tb_next
-    return tb if run is first else run
+    return run.tb_next if run else tb
 
 
 def suggested(text, e, tb):

@@ -40,8 +40,10 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     # An interrupt that comes from now on waits, blocked, for call().
     signal(SIGINT, S.on_int)
     say("TOOK " + no)
-    S.owed = no, mark
-    if kind == "image" or needs_site(source):
+    S.owed, S.kind = (no, mark), kind
+    S.habitual = kind == "habit" or kind == "prompt" and any(
+        word in source for word in HABITUAL)
+    if kind == "image" or S.habitual or needs_site(source):
         if S.linecache is None:
             S.linecache = stdlib("linecache")
         if not S.site:
@@ -49,6 +51,9 @@ def cell(fds, no, size, crc, mark, kind="silent"):
             customize()
     if b"pdb" in source or b"breakpoint" in source:
         part("debug")
+    if S.habitual:
+        part("habits")
+        note_inputs(no, source)
     S.how, S.error, S.status = "interrupted", None, 0
     S.kind, S.leaves = kind, False
     if kind != "silent" and fds:

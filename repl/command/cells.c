@@ -12,6 +12,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 
 #define HISTORY_SHOWN 50
@@ -59,7 +60,9 @@ int cells_reset(
 {
 	int kept;
 
-	(void)line;
+	/* -f: IPython asks without it; :undo answers for us. */
+	if (line->n && strcmp(line->words[0].s, "-f") != 0)
+		return err_set(e, "usage: :reset [-f]");
 	if (jail_reset(s->jail, &kept, e) < 0)
 		return -1;
 	cell_restarted(s);
@@ -84,41 +87,85 @@ int cells_quit(
 	return 0;
 }
 
+/* Of what :history shows an entry: a part, or a pattern with * and ?. */
 static bool history_matches(
-	struct session *s, size_t i, const struct command_line *line)
+	const char *src, size_t n, const char *text, size_t text_n)
 {
-	size_t n;
-	const char *src = history_get(s->history, i, &n);
+	auto_free char *whole = NULL, *pattern = NULL;
 
-	return memmem(src, n, line->rest, line->rest_n) != NULL;
+	if (!text_n || memmem(src, n, text, text_n))
+		return true;
+	if (!memchr(text, '*', text_n) && !memchr(text, '?', text_n))
+		return false;
+	whole = strndup(src, n);
+	return whole && asprintf(&pattern, "*%.*s*", (int)text_n, text) >= 0 &&
+	       fnmatch(pattern, whole, 0) == 0;
+}
+
+/* Print the cells of this session with their numbers. Returns how many. */
+static size_t print_numbered(struct session *s, const char *text, size_t text_n)
+{
+	size_t n, found = 0;
+	const struct record_cell *c = record_cells(s->record, &n);
+	struct strbuf b = {0};
+
+	for (; n-- > 0; c++) {
+		if (!history_matches(c->src, c->n, text, text_n))
+			continue;
+		strbuf_printf(&b, "%4" PRIu32 ": ", c->no);
+		strbuf_add(&b, c->src, c->n);
+		strbuf_puts(&b, "\n");
+		found++;
+	}
+	if (b.n && !b.failed)
+		session_print_foreign(s, b.s, b.n);
+	strbuf_free(&b);
+	return found;
+}
+
+/* Print entries of the history: the last that match. Returns how many match. */
+static size_t print_entries(struct session *s, const char *text, size_t text_n)
+{
+	size_t n, count = history_count(s->history), found = 0, first;
+	const char *src = history_get(s->history, count - 1, &n);
+
+	/* Leave out the last entry if it is this :history. */
+	count -=
+		src && s->typed && n == s->typed_n && !memcmp(src, s->typed, n);
+	first = count;
+	for (size_t i = count; i-- > 0;) {
+		src = history_get(s->history, i, &n);
+		found += history_matches(src, n, text, text_n);
+		first = found <= HISTORY_SHOWN ? i : first;
+	}
+	if (found > HISTORY_SHOWN)
+		session_frame(s, "the last %d of %zu", HISTORY_SHOWN, found);
+	for (size_t i = first; i < count; i++) {
+		src = history_get(s->history, i, &n);
+		if (history_matches(src, n, text, text_n))
+			session_print_foreign(s, src, n);
+	}
+	return found;
 }
 
 int cells_history(
 	struct session *s, const struct command_line *line, struct err *e)
 {
-	size_t n, count = history_count(s->history), found = 0, first;
-	const char *last = history_get(s->history, count - 1, &n);
-	size_t skipped = history_skipped(s->history);
+	size_t n = line->rest_n, skipped = history_skipped(s->history);
+	const char *text = line->rest;
+	bool numbered = false;
 	char lines[TEXT_HUMAN];
 
 	(void)e;
-	/* Leave out the last entry if it is this :history. */
-	count -= last && lexer_is_command(last, n);
-	first = count;
-	for (size_t i = count; i-- > 0;) {
-		found += history_matches(s, i, line);
-		first = found <= HISTORY_SHOWN ? i : first;
+	/* -g, all sessions, is what :history does anyway. */
+	while (n > 1 && text[0] == '-' && (text[1] == 'n' || text[1] == 'g') &&
+		(n == 2 || text_is_blank(text[2]))) {
+		numbered |= text[1] == 'n';
+		for (n -= 2, text += 2; n && text_is_blank(*text); n--)
+			text++;
 	}
-	if (!found)
+	if (!(numbered ? print_numbered : print_entries)(s, text, n))
 		session_frame(s, "nothing in the history matches");
-	if (found > HISTORY_SHOWN)
-		session_frame(s, "the last %d of %zu", HISTORY_SHOWN, found);
-	for (size_t i = first; i < count; i++) {
-		const char *src = history_get(s->history, i, &n);
-
-		if (history_matches(s, i, line))
-			session_print_foreign(s, src, n);
-	}
 	if (skipped)
 		session_frame(s, "%s of the history file could not be read",
 			text_count(
@@ -214,64 +261,20 @@ int cells_edit(
 
 /* ---- commands that run a cell ---- */
 
-static void add_literal(struct strbuf *b, const char *s, size_t n)
-{
-	strbuf_puts(b, "\"");
-	for (size_t i = 0; i < n; i++)
-		if (s[i] == '"' || s[i] == '\\' || (unsigned char)s[i] < ' ')
-			strbuf_printf(b, "\\x%02x", (unsigned char)s[i]);
-		else
-			strbuf_add(b, &s[i], 1);
-	strbuf_puts(b, "\"");
-}
-
-int cells_run_apart(struct session *s, const char *python, const char *it,
-	size_t n, struct err *e)
+int cells_timeit(
+	struct session *s, const struct command_line *line, struct err *e)
 {
 	struct strbuf b = {0};
 	int r = -1;
 
-	strbuf_puts(&b, "exec(");
-	add_literal(&b, python, strlen(python));
-	strbuf_puts(&b, ", {\"names\": globals(), \"it\": ");
-	add_literal(&b, it, n);
-	strbuf_puts(&b, "})");
+	strbuf_puts(&b, "%timeit ");
+	strbuf_add(&b, line->rest, line->rest_n);
 	if (b.failed)
 		err_set(e, "out of memory");
 	else
-		r = cell_run(s, b.s, b.n, e);
+		r = cell_run_habit(s, b.s, b.n, e);
 	strbuf_free(&b);
 	return r;
-}
-
-/* Do what python -m timeit does, with as many loops as take 0.2 s. -n and -r
- * mean what they mean there. */
-int cells_timeit(
-	struct session *s, const struct command_line *line, struct err *e)
-{
-	static const char python[] =
-		"import re, timeit\n"
-		"options, code = re.match(r'((?:-[nr] *\\d+\\s+)*)(.*)', it, "
-		"re.S).groups()\n"
-		"options = {k: int(v) for k, v in "
-		"re.findall(r'-([nr]) *(\\d+)', options)}\n"
-		"timer = timeit.Timer(code, globals=names)\n"
-		"n, took = options.get('n'), 0\n"
-		"if not n: n, took = timer.autorange()\n"
-		"runs = timer.repeat(options.get('r', 7 if took < .5 else 3), "
-		"n)\n"
-		"each = [x / n for x in runs]\n"
-		"mean = sum(each) / len(each)\n"
-		"off = (sum((x - mean) ** 2 for x in each) / len(each)) ** .5\n"
-		"unit, factor = next(((u, f) for u, f in (('s', 1), "
-		"('ms', 1e3), ('µs', 1e6)) if mean * f >= .9995), ('ns', "
-		"1e9))\n"
-		"off *= factor\n"
-		"off = f'{off:.{0 if off >= 10 else 1}f} {unit}'\n"
-		"print(f'{mean * factor:.3g} {unit} ± {off} a loop '\n"
-		"      f'({len(runs)} runs of {n})')\n";
-
-	return cells_run_apart(s, python, line->rest, line->rest_n, e);
 }
 
 int cells_time(

@@ -7,11 +7,12 @@
  *	files.c    copies between host and home; commands for home files
  *	script.c   runs a script of the host; saves one there
  *	coding.c   the encoding that a script declares
+ *	plain.c    a cell as plain Python, for a script
  *	cells.c    commands for cells and for the session
  *	help.c     the list of commands, and the page of one
  *	habits.c   what people type out of habit: %time, !ls
  *	info.c     limits, usage, variables, documentation; tables
- *	page.c     text, a screenful at a time
+ *	page.c     text, a screenful at a time; :clear
  *
  * One table gives each command its name, arguments, completion, help and
  * function. :help, Tab and the check of the manual page read that table.
@@ -28,6 +29,7 @@ struct err;
 struct lexer_word;
 struct session;
 struct session_calls;
+struct strbuf;
 struct text_table;
 
 /* What Tab completes in a command's arguments. */
@@ -95,7 +97,8 @@ command_function files_upload, files_download, files_list, files_show, files_rm,
 command_function script_load, script_save;
 command_function cells_undo, cells_reset, cells_history, cells_out, cells_edit,
 	cells_time, cells_timeit, cells_detach, cells_quit;
-command_function help_show, info_limits, info_usage, info_who, info_doc;
+command_function page_clear, help_show, info_limits, info_usage, info_who,
+	info_doc;
 
 /* ---- between the files, and for tests ---- */
 
@@ -116,6 +119,11 @@ bool files_overwrite(void *session, const char *name);
  * bytes are in UTF-8. 0, or -1 with an error that begins with `name`. Pure. */
 int coding_check(const char *s, size_t n, const char *name, struct err *e);
 
+/* Append a cell as a script has it: in Python. A line of the shell becomes a
+ * call of subprocess.run(), another habit a comment. `habit`: the whole cell is
+ * one. Pure. */
+void plain_add(struct strbuf *b, const char *src, size_t n, bool habit);
+
 /* Run a line that is not Python but a habit: %time, !ls or the like. 0, or -1
  * with e; 1: the line is no habit. */
 int habits_line(struct session *s, const char *src, size_t n, struct err *e);
@@ -124,10 +132,10 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e);
 bool habits_explain(
 	const char *text, size_t n, const char **command, const char **say);
 
-/* Run `python` as a cell with globals of its own: `names` is the dictionary of
- * the person's globals, and `it` the text of `n` bytes. 0, or -1 with e. */
-int cells_run_apart(struct session *s, const char *python, const char *it,
-	size_t n, struct err *e);
+/* True of "area?" and "?area", which ask for documentation, and of "*int*?",
+ * which asks for names; with two marks they ask for the source. Reduces the
+ * text to the name without the marks. */
+bool info_is_question(const char **name, size_t *n, bool *source);
 
 /* "NAME?" and "NAME??": the documentation of a name, or its source. */
 int info_question(struct session *s, bool source, const char *name, size_t n,

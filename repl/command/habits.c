@@ -7,7 +7,7 @@
  *            no more than that does
  *
  * A habit is a line that is not Python: it begins with % or !, or with one of a
- * few shell commands whose names Python does not have in this session.
+ * few bare words that Python has not as names in this session.
  */
 #include "command.h"
 
@@ -16,84 +16,99 @@
 
 #include <ctype.h>
 
-/* Python that habits run; `it` is the text behind the word. */
-#define SHELL                                                                  \
-	"import subprocess\n"                                                  \
-	"try: n = subprocess.call(it, shell=True)\n"                           \
-	"except KeyboardInterrupt: n = 0\n"                                    \
-	"if n: print(*('signal', -n) if n < 0 else ('exit status', n))"
-#define CD                                                                     \
-	"import os; here = os.getcwd()\n"                                      \
-	"os.chdir(os.environ.get('OLDPWD', here) if it == '-' else "           \
-	"os.path.expanduser(it or '~'))\n"                                     \
-	"os.environ['OLDPWD'] = here; print(os.getcwd())"
-#define RUN                                                                    \
-	"import runpy, shlex, sys; argv = sys.argv\n"                          \
-	"sys.argv = shlex.split(it) or ['']\n"                                 \
-	"try: names.update((k, v) for k, v in runpy.run_path(sys.argv[0], "    \
-	"run_name='__main__').items() if k[:2] != '__')\n"                     \
-	"finally: sys.argv = argv"
-#define WRITE                                                                  \
-	"name, _, text = it.partition('\\n'); "                                \
-	"f = open(name.strip(), 'w'); f.write(text + '\\n'); f.close()"
-
 #define NO_PIP                                                                 \
 	"packages come from the host · python.packages in the configuration " \
 	"adds some · help('modules') lists what is there"
 #define NOT_NEEDED "that is not needed here"
+#define PASTE "paste as it is: nothing of it runs before Enter"
 
 /* A word that begins a line, and one of: the `:` command that does the same,
- * Python to run, advice to print. */
+ * advice to print, or a cell of that kind to run. */
 static const struct habit {
-	const char *word, *command, *python, *say;
-	bool whole; /* `it` begins with the word, less its % */
+	const char *word, *command;
+	const char *before; /* of the command's arguments */
+	const char *say;
+	bool runs; /* jail/guest/habits.py runs it */
 } habits[] = {
-	{"!", .python = SHELL},
-	{"%%bash", .python = SHELL},
-	{"%%sh", .python = SHELL},
+	{"!", .runs = true},
+	{"%%bash", .runs = true},
+	{"%%file", .runs = true},
+	{"%%sh", .runs = true},
 	{"%%time", "time"},
 	{"%%timeit", "timeit"},
-	{"%%writefile", .python = WRITE},
+	{"%%writefile", .runs = true},
 	{"%autoreload", .say = "edit the file, then importlib.reload(module)"},
-	{"%cd", .python = CD},
+	{"%cat", .runs = true},
+	{"%cd", .runs = true},
+	{"%clear", "clear"},
+	{"%cls", "clear"},
 	{"%conda", .say = NO_PIP},
-	{"%cpaste", .say = "paste as it is: nothing of it runs before Enter"},
-	{"%debug", .say = "import pdb; pdb.pm()"},
+	{"%config", .say = NOT_NEEDED},
+	{"%cp", .runs = true},
+	{"%cpaste", .say = PASTE},
+	{"%debug", .runs = true},
 	{"%doctest_mode", .say = NOT_NEEDED},
 	{"%edit", "edit"},
-	{"%env", .say = "os.environ, of the jail alone"},
+	{"%env", .runs = true},
 	{"%hist", "history"},
 	{"%history", "history"},
+	{"%less", "show"},
+	{"%ll", .runs = true},
 	{"%load", "load"},
-	{"%load_ext", .say = "there are no extensions · :help lists the "
-			     "commands"},
-	{"%ls", .python = SHELL, .whole = true},
+	{"%load_ext",
+		.say = "there are no extensions · :help lists the commands"},
+	{"%ls", .runs = true},
 	{"%lsmagic", "help"},
 	{"%magic", "help"},
 	{"%matplotlib", .say = NOT_NEEDED},
-	{"%mkdir", .python = SHELL, .whole = true},
-	{"%paste", .say = "paste as it is: nothing of it runs before Enter"},
-	{"%pdb", .say = "import pdb; pdb.pm()"},
+	{"%mkdir", .runs = true},
+	{"%more", "show"},
+	{"%mv", .runs = true},
+	{"%paste", .say = PASTE},
+	{"%pdb", .say = "%debug after an error"},
+	{"%pdoc", "doc"},
+	{"%pinfo", "doc"},
+	{"%pinfo2", "doc", .before = "??"},
 	{"%pip", .say = NO_PIP},
 	{"%prun", .say = "import cProfile; cProfile.run('...')"},
-	{"%pwd", .python = "import os; print(os.getcwd())"},
+	{"%psearch", "doc"},
+	{"%psource", "doc", .before = "??"},
+	{"%pwd", .runs = true},
+	{"%pycat", "show"},
 	{"%pylab", .say = "import matplotlib.pyplot as plt, numpy as np"},
 	{"%quickref", "help"},
 	{"%reset", "reset"},
-	{"%run", .python = RUN},
+	{"%rm", .runs = true},
+	{"%rmdir", .runs = true},
+	{"%run", .runs = true},
 	{"%save", "save"},
+	{"%set_env", .runs = true},
+	{"%sx", .runs = true},
+	{"%system", .runs = true},
+	{"%tb", .runs = true},
 	{"%time", "time"},
 	{"%timeit", "timeit"},
 	{"%who", "who"},
 	{"%whos", "who"},
-	{"cat", .python = SHELL, .whole = true},
-	{"cd", .python = CD},
+	{"cat", .runs = true},
+	{"cd", .runs = true},
+	{"clear", "clear"},
 	{"conda", .say = NO_PIP},
-	{"ls", .python = SHELL, .whole = true},
-	{"mkdir", .python = SHELL, .whole = true},
+	{"cp", .runs = true},
+	{"env", .runs = true},
+	{"history", "history"},
+	{"ls", .runs = true},
+	{"mkdir", .runs = true},
+	{"mv", .runs = true},
 	{"pip", .say = NO_PIP},
 	{"pip3", .say = NO_PIP},
-	{"pwd", .python = SHELL, .whole = true},
+	{"pwd", .runs = true},
+	{"rm", .runs = true},
+	{"run", .runs = true},
+	{"time", "time"},
+	{"timeit", "timeit"},
+	{"who", "who"},
+	{"whos", "who"},
 };
 
 /* True of a character that a name in Python can have. */
@@ -103,8 +118,24 @@ static bool is_name_char(char c)
 	       (unsigned char)c >= 0x80;
 }
 
-/* True if a line that begins with a shell command is Python: Python has the
- * name `word`, or the rest looks like no argument, as in `ls = 1`. */
+/* True if `rest` begins with a word that stands between two values in Python,
+ * as in `time in x`. */
+static bool begins_with_operator(const char *rest, size_t n)
+{
+	static const char *const words[] = {
+		"and", "else", "for", "if", "in", "is", "not", "or"};
+	size_t len = 0;
+
+	while (len < n && is_name_char(rest[len]))
+		len++;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strlen(words[i]) == len && !memcmp(words[i], rest, len))
+			return true;
+	return false;
+}
+
+/* True if a line that begins with a bare word is Python: Python has the name
+ * `word`, or the rest looks like no argument, as in `ls = 1`. */
 static bool line_is_python(
 	struct session *s, const char *word, const char *rest, size_t n)
 {
@@ -112,7 +143,8 @@ static bool line_is_python(
 	size_t len = strlen(word), answer_n;
 	const char *p;
 
-	if (n && !strchr("-./~*\"'$_", *rest) && !is_name_char(*rest))
+	if (n && ((!strchr("-./~*\"'$_{", *rest) && !is_name_char(*rest)) ||
+			 begins_with_operator(rest, n)))
 		return true;
 	if (jail_ask(s->jail, ASK_COMPLETE, word, len, &answer, &answer_n,
 		    NULL) < 0)
@@ -177,6 +209,33 @@ bool habits_explain(
 	return h;
 }
 
+/* Run the command that a habit stands for. */
+static int run_command(struct session *s, const struct habit *h,
+	const char *rest, size_t n, struct err *e)
+{
+	struct strbuf b = {0};
+	int r;
+
+	strbuf_puts(&b, h->before ? h->before : "");
+	strbuf_add(&b, rest, n);
+	/* Ctrl-C sends a signal, as it does for a `:` command. */
+	terminal_restore(s->term);
+	r = b.failed ? err_set(e, "out of memory")
+		     : named_run(s, h->command, b.n ? b.s : "", b.n, e);
+	strbuf_free(&b);
+	return r;
+}
+
+/* True if a text of several lines is a cell with a habit in its first line, and
+ * not one habit: %%bash, or a %time before an indented line. */
+static bool is_cell_of_lines(const char *src, size_t n)
+{
+	const char *nl = memchr(src, '\n', n);
+
+	return nl && !(n > 1 && src[0] == '%' && src[1] == '%') &&
+	       !(nl + 1 < src + n && text_is_blank(nl[1]));
+}
+
 int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 {
 	const struct habit *h;
@@ -188,6 +247,8 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		src++;
 	for (; n && text_is_blank(src[n - 1]); n--)
 		;
+	if (is_cell_of_lines(src, n))
+		return 1;
 	h = find_habit(src, n, &rest, &rest_n);
 	if (h && *h->word == '!')
 		h = find_install(h, rest, rest_n);
@@ -195,9 +256,9 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		line_is_python(s, h->word, rest, rest_n))
 		return 1;
 	if (!h && n && *src == '%') {
-		while (rest > src && text_is_blank(rest[-1]))
-			rest--;
-		text_safe(safe, sizeof(safe), src, (size_t)(rest - src));
+		for (n = 0; n < (size_t)(rest - src) && !text_is_blank(src[n]);)
+			n++;
+		text_safe(safe, sizeof(safe), src, n);
 		err_set(e, "there is no %s here", safe);
 		return err_hint(e, ":help lists the commands");
 	}
@@ -207,14 +268,6 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		session_frame(s, "%s", h->say);
 		return 0;
 	}
-	if (h->command) {
-		/* Ctrl-C sends a signal, as it does for a `:` command. */
-		terminal_restore(s->term);
-		return named_run(s, h->command, rest, rest_n, e);
-	}
-	if (h->whole) {
-		rest = src + (*src == '%');
-		rest_n = n - (*src == '%');
-	}
-	return cells_run_apart(s, h->python, rest, rest_n, e);
+	return h->command ? run_command(s, h, rest, rest_n, e)
+			  : cell_run_habit(s, src, n, e);
 }

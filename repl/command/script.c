@@ -98,7 +98,7 @@ static void add_cells(const struct session *s, struct strbuf *b)
 		len = c->n;
 		while (len && isspace((unsigned char)c->src[len - 1]))
 			len--;
-		strbuf_add(b, c->src, len);
+		plain_add(b, c->src, len, c->habit);
 		strbuf_puts(b, "\n\n");
 	}
 }

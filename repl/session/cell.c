@@ -274,17 +274,17 @@ struct record_cell cell_running(const struct session *s)
 	return c;
 }
 
-/* Run cell s->cell_no, from hand-over to verdict. 0, or -1 with e: the cell was
- * not sent. */
+/* Run cell s->cell_no, from hand-over to verdict. `image`: the name that a
+ * CELL_IMAGE is shown under. 0, or -1 with e: the cell was not sent. */
 static int run_numbered_cell(struct session *s, const char *src, size_t n,
-	const char *image, struct err *e)
+	enum jail_cell kind, const char *image, struct err *e)
 {
 	struct view_cell *c = s->cell;
 	auto_close int report = pictures_begin(s, image);
 	const struct jail_run run = {.cell = s->cell_no,
 		.src = src,
 		.n = n,
-		.kind = image ? CELL_IMAGE : CELL_PROMPT,
+		.kind = kind,
 		.report = report};
 
 	s->hint[0] = '\0';
@@ -292,7 +292,8 @@ static int run_numbered_cell(struct session *s, const char *src, size_t n,
 	if (drive_run(&s->drive, &run, e) < 0)
 		return -1;
 	fd_drop(&report);
-	c->running = (struct record_cell){s->cell_no, (char *)src, n, false};
+	c->running = (struct record_cell){
+		.no = s->cell_no, .src = (char *)src, .n = n};
 	detached_cell(s, true);
 	if (!s->typed)
 		watchers_add(s, WATCHER_SOURCE, 0, src, n);
@@ -312,7 +313,7 @@ static int run_numbered_cell(struct session *s, const char *src, size_t n,
 /* Run the next cell, and before it python.startup if that is due. 1; 0: the
  * cell did not run; -1 with e. */
 static int run_next_cell(struct session *s, const char *src, size_t n,
-	const char *image, struct err *e)
+	enum jail_cell kind, const char *image, struct err *e)
 {
 	int r;
 
@@ -322,21 +323,35 @@ static int run_next_cell(struct session *s, const char *src, size_t n,
 	/* The cell may ask at once how large the window is. */
 	screen_follow_window(s);
 	s->cell_no++;
-	r = run_numbered_cell(s, src, n, image, e);
+	r = run_numbered_cell(s, src, n, kind, image, e);
 	if (r == 0 && s->drive.done.how != HOW_REFUSED)
 		return 1;
 	s->cell_no--;
 	return r;
 }
 
+static int run_recorded_cell(struct session *s, const char *src, size_t n,
+	enum jail_cell kind, struct err *e)
+{
+	struct record_cell c = {
+		.src = (char *)src, .n = n, .habit = kind == CELL_HABIT};
+	int r = run_next_cell(s, src, n, kind, NULL, e);
+
+	c.no = s->cell_no;
+	c.ok = s->drive.done.how == HOW_OK;
+	if (r > 0)
+		record_add(s->record, &c);
+	return r < 0 ? -1 : 0;
+}
+
 int cell_run(struct session *s, const char *src, size_t n, struct err *e)
 {
-	int r = run_next_cell(s, src, n, NULL, e);
+	return run_recorded_cell(s, src, n, CELL_PROMPT, e);
+}
 
-	if (r > 0)
-		record_add(s->record, s->cell_no, src, n,
-			s->drive.done.how == HOW_OK);
-	return r < 0 ? -1 : 0;
+int cell_run_habit(struct session *s, const char *text, size_t n, struct err *e)
+{
+	return run_recorded_cell(s, text, n, CELL_HABIT, e);
 }
 
 int cell_show_image(
@@ -345,7 +360,8 @@ int cell_show_image(
 	char file[JAIL_PATH_MAX + 8];
 	int n = snprintf(file, sizeof(file), "/home/%s", path);
 
-	return run_next_cell(s, file, (size_t)n, name, e) < 0 ? -1 : 0;
+	return run_next_cell(s, file, (size_t)n, CELL_IMAGE, name, e) < 0 ? -1
+									  : 0;
 }
 
 int cell_take_value(
@@ -355,7 +371,7 @@ int cell_take_value(
 	int r, n = snprintf(src, sizeof(src), "print(Out[%" PRIu32 "])", no);
 
 	s->aside = b;
-	r = run_next_cell(s, src, (size_t)n, NULL, e);
+	r = run_next_cell(s, src, (size_t)n, CELL_PROMPT, NULL, e);
 	s->aside = NULL;
 	if (r <= 0)
 		return r;
@@ -398,7 +414,7 @@ void cell_run_startup(struct session *s)
 	/* A fresh session's first cell is 1 with and without a startup. */
 	s->cell_no += s->cell_no > 0;
 	s->typed = NULL;
-	r = run_numbered_cell(s, src, strlen(src), NULL, &e);
+	r = run_numbered_cell(s, src, strlen(src), CELL_PROMPT, NULL, &e);
 	s->typed = typed;
 	c->startup_due = false;
 	if (r == 0 && s->drive.done.how == HOW_OK)

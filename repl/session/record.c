@@ -60,18 +60,17 @@ static void trim_cells(struct record *r)
 	memmove(r->cells, r->cells + i, r->n * sizeof(*r->cells));
 }
 
-int record_add(
-	struct record *r, uint32_t no, const char *src, size_t n, bool ok)
+int record_add(struct record *r, const struct record_cell *cell)
 {
-	struct record_cell c = {.no = no, .n = n, .ok = ok};
+	struct record_cell c = *cell;
 
 	if (array_grow(&r->cells, r->n, sizeof(*r->cells)) < 0)
 		return -1;
-	c.src = malloc(n + 1);
+	c.src = malloc(c.n + 1);
 	if (!c.src)
 		return -1;
-	memcpy(c.src, src, n);
-	c.src[n] = '\0';
+	memcpy(c.src, cell->src, c.n);
+	c.src[c.n] = '\0';
 	r->cells[r->n++] = c;
 	r->bytes += cell_bytes(&c);
 	trim_cells(r);

@@ -233,6 +233,10 @@ void cell_close(struct session *s);
 /* Run a cell and wait for its end. 0, or -1 with e: the cell was not sent. */
 int cell_run(struct session *s, const char *src, size_t n, struct err *e);
 
+/* The same for text that is a habit of other prompts, and no Python. */
+int cell_run_habit(
+	struct session *s, const char *text, size_t n, struct err *e);
+
 /* Run a cell that shows the image file `path` of the home; `name` is its name,
  * made safe for a terminal. 0, or -1 with e: the cell was not sent. */
 int cell_show_image(
@@ -472,7 +476,8 @@ struct record_cell {
 	uint32_t no;
 	char *src;
 	size_t n;
-	bool ok; /* it ran to its end, and was not undone */
+	bool ok;    /* it ran to its end, and was not undone */
+	bool habit; /* cell_run_habit() ran it */
 };
 
 /* The output of a cell, unfiltered. */
@@ -488,9 +493,8 @@ struct record_output {
 struct record *record_new(void);
 void record_free(struct record *r);
 
-/* Add a cell that ran. 0, or -1 (no memory). */
-int record_add(
-	struct record *r, uint32_t no, const char *src, size_t n, bool ok);
+/* Add a cell that ran, whose source is copied. 0, or -1 (no memory). */
+int record_add(struct record *r, const struct record_cell *cell);
 
 /* The number of the last cell that is not kept any more; 0: all are. */
 uint32_t record_gone(const struct record *r);

@@ -103,3 +103,106 @@ def test_other_habits_are_answered_in_a_line(session, line, said):
 def test_python_that_looks_like_a_habit_is_python(session):
     assert session.run("x = 17\nx\\\n%5") == "2"
     assert session.run("f'{7!r}'") == "'7'"
+
+
+# ---- the person's own text ----
+
+def in_editor(session, command):
+    """What the command puts into the editor; the line is then cleared."""
+    row = session.screen.here()
+    session.type(command + "\r")
+    session.wait(lambda: session.screen.here() > row and
+                 session.screen.cursor_row().startswith(">>> ") and
+                 session.screen.cursor.x > 4, "the cell")
+    text = session.screen.cursor_row()
+    session.type("\x03")
+    session.wait_prompt()
+    return text
+
+
+@pytest.mark.parametrize("line", [
+    "!echo one", "%run p.py", "ls -l", "%timeit 1", "names = !echo one"])
+def test_edit_brings_back_what_was_typed(session, line):
+    session.run("open('p.py', 'w').close()")
+    session.run(line)
+    assert in_editor(session, ":edit") == ">>> " + line
+    assert session.run("_i, In[2]") == f"({line!r}, {line!r})"
+
+
+def test_a_saved_script_runs_where_there_are_no_habits(cb, session):
+    for cell in ("names = !echo one; echo two", "ls -l", "!echo {names[0]}",
+                 "%run none.py", "print(len(names), '%d' % 3)",
+                 "for n in names:\n    !echo {n}"):
+        session.run(cell)
+    session.run(":save s.py")
+    script = (cb.work / "s.py").read_text()
+    assert "# ls -l\n" in script and "%run" not in script
+    assert "habit" not in script
+    done = cb.run("s.py")
+    assert sorted(done.text.split("\n")) == [
+        "", "2 3", "one", "two", "{names[0]}"]
+
+
+def test_a_traceback_shows_the_line_that_was_typed(session):
+    out = session.run("%cd nowhere")
+    assert out.splitlines()[1:3] == [
+        '  File "<cell 1>", line 1, in <module>', "    %cd nowhere"]
+
+
+# ---- the shell and Python ----
+
+def test_a_command_gives_a_list_of_lines(session):
+    session.run("x = !echo one; echo two")
+    assert session.run("x, x.s, x.n, x.l, len(x)") == (
+        "(['one', 'two'], 'one two', 'one\\ntwo', ['one', 'two'], 2)")
+    session.run("a, b = !echo 1; echo 2")
+    assert session.run("a + b") == "'12'"
+    assert session.run("y = !false") == ""
+    assert session.run("y, _exit_code") == "([], 1)"
+    session.run("import pickle")
+    assert session.run("pickle.loads(pickle.dumps(x))") == "['one', 'two']"
+
+
+@pytest.mark.parametrize("line, said", [
+    ("!echo {x + 1} $x {s!r} {x:03d}", "6 5 it 005"),
+    ("!echo {nosuch} $nosuch. {a,b} {}", "{nosuch} . {a,b} {}"),
+    ("!echo $o.real $s.txt", "5 it.txt"),
+    ("!echo '$x' $$x {{x}}", "$x {x}"),
+    ("!echo a b | awk '{print $2}'", "b"),
+    ("!HOME=5; echo $HOME", "5"),
+    ("!echo {d['k'][\"n\"]}", "7"),
+    ("!exit {x}", "exit status 5"),
+    ("%cd {s}", "/home/it"),
+])
+def test_a_line_of_the_shell_takes_values_of_python(session, line, said):
+    session.run("x, s, o = 5, 'it', 5; d = {'k': {'n': 7}}")
+    session.run("import os; os.mkdir('it')")
+    assert session.run(line) == said
+
+
+def test_local_names_are_seen_in_a_function(session):
+    session.run("def f(n):\n    out = !echo {n}\n    return out")
+    assert session.run("f(8)") == "['8']"
+
+
+def test_habits_stand_among_python(session):
+    session.paste("x = 2\n%matplotlib inline\n!echo $x\n%time x + 1")
+    session.wait(lambda: "%time" in session.screen.cursor_row(), "the cell")
+    session.type("\r")
+    session.expect(r"^2\n[\d.]+ .?s · CPU .*\n3$")
+    session.wait_prompt()
+
+
+def test_an_error_of_python_stays_pythons(session):
+    session.paste("x = '''\n!ls\n''' +")
+    session.wait(lambda: "+" in session.screen.cursor_row(), "the cell")
+    session.type("\r")
+    session.expect(r"^!ls\n''' \+\n +\^\nSyntaxError: invalid syntax")
+    session.wait_prompt()
+
+
+@pytest.mark.parametrize("line", ["%run p.py", "run p"])
+def test_a_file_that_fails_leaves_its_names(session, line):
+    session.run("open('p.py', 'w').write('a = 5\\n1/0\\n');")
+    assert "ZeroDivisionError" in session.run(line)
+    assert session.run("a") == "5"

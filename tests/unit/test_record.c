@@ -27,6 +27,14 @@ static size_t kept_bytes(const struct record *r)
 	return sum;
 }
 
+static int add(struct record *r, uint32_t no, const char *src, size_t n)
+{
+	const struct record_cell c = {
+		.no = no, .src = (char *)src, .n = n, .ok = true};
+
+	return record_add(r, &c);
+}
+
 static void the_oldest_cells_go_first(void **state)
 {
 	struct record *r = record_new();
@@ -38,16 +46,15 @@ static void the_oldest_cells_go_first(void **state)
 	assert_non_null(src);
 	memset(src, '#', n);
 	for (uint32_t no = 1; no <= 100; no++)
-		assert_int_equal(record_add(r, no, src, n, true), 0);
-	assert_in_range(
-		kept_bytes(r), RECORD_BYTES / 8 * 7 - n, RECORD_BYTES);
+		assert_int_equal(add(r, no, src, n), 0);
+	assert_in_range(kept_bytes(r), RECORD_BYTES / 8 * 7 - n, RECORD_BYTES);
 	assert_in_range(record_gone(r), 85, 88);
 	assert_null(record_find(r, record_gone(r)));
 	assert_non_null(record_find(r, record_gone(r) + 1));
 	assert_int_equal(record_find(r, 0)->no, 100);
 	/* Short ones take more than their source. */
 	for (uint32_t no = 101; no <= 600101; no++)
-		assert_int_equal(record_add(r, no, "1", 1, true), 0);
+		assert_int_equal(add(r, no, "1", 1), 0);
 	record_cells(r, &count);
 	assert_in_range(count, 100000, RECORD_BYTES / 32);
 	record_free(r);
@@ -62,9 +69,9 @@ static void a_cell_longer_than_all_that_is_kept_is_kept_alone(void **state)
 
 	(void)state;
 	assert_non_null(src);
-	assert_int_equal(record_add(r, 1, "1", 1, true), 0);
+	assert_int_equal(add(r, 1, "1", 1), 0);
 	assert_int_equal(record_gone(r), 0);
-	assert_int_equal(record_add(r, 2, src, RECORD_BYTES, true), 0);
+	assert_int_equal(add(r, 2, src, RECORD_BYTES), 0);
 	assert_int_equal(record_cells(r, &n)->no, 2);
 	assert_int_equal(n, 1);
 	record_free(r);
@@ -81,8 +88,8 @@ static void who_asks_for_a_cell_that_is_gone_is_told_so(void **state)
 	(void)state;
 	assert_non_null(src);
 	assert_int_equal(config_init(&cfg), 0);
-	record_add(s.record, 1, "1", 1, true);
-	record_add(s.record, 2, src, RECORD_BYTES, true);
+	add(s.record, 1, "1", 1);
+	add(s.record, 2, src, RECORD_BYTES);
 	assert_int_equal(named_run_line(&s, ":edit 1", 7, &e), -1);
 	assert_string_equal(e.msg, "cell 1 is not kept any more");
 	assert_int_equal(named_run_line(&s, ":edit 3", 7, &e), -1);
