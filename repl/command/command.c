@@ -24,10 +24,10 @@
 /* clang-format off */
 const struct command commands[] = {
 	{"upload", "[-f] SRC… [DST]", ARG_HOST, 1, -1,
-		"copy files and directories of the host into the home",
+		"copy files of the host into the home",
 		files_upload},
 	{"download", "[-f] PATTERN… [DIR]", ARG_HOME, 1, -1,
-		"copy files and directories of the home to the host",
+		"copy files of the home to the host",
 		files_download},
 	{"files", "[-a] [PATTERN]", ARG_HOME, 0, 2,
 		"list the home", files_list},
@@ -39,12 +39,12 @@ const struct command commands[] = {
 		"what you may do, and what enforces it", info_limits},
 	{"usage", "", ARG_NONE, 0, 0,
 		"what the session uses now", info_usage},
-	{"who", "", ARG_NONE, 0, 0,
-		"your variables", info_who},
+	{"who", "[TYPE…]", ARG_NONE, 0, COMMAND_VERBATIM,
+		"your variables, or those of some types", info_who},
 	{"undo", "[N]", ARG_NONE, 0, 1,
 		"back to before the last cell, or the last N",
 		cells_undo},
-	{"reset", "", ARG_NONE, 0, 0,
+	{"reset", "[-f]", ARG_NONE, 0, 1,
 		"a fresh Python on the same home", cells_reset},
 	{"wipe", "[-f]", ARG_NONE, 0, 1,
 		"empty the home", files_wipe},
@@ -53,7 +53,7 @@ const struct command commands[] = {
 	{"save", "FILE", ARG_HOST, 1, 1,
 		"write the cells that ran as a script on the host",
 		script_save},
-	{"history", "[TEXT]", ARG_NONE, 0, COMMAND_VERBATIM,
+	{"history", "[-g] [-n] [TEXT]", ARG_NONE, 0, COMMAND_VERBATIM,
 		"cells of this session and those before", cells_history},
 	{"out", "[N]", ARG_NUMBER, 0, 1,
 		"page through the full output of a cell", cells_out},
@@ -65,10 +65,12 @@ const struct command commands[] = {
 		"run a cell many times and say what one run takes",
 		cells_timeit},
 	{"doc", "NAME", ARG_PYTHON, 1, COMMAND_VERBATIM,
-		"signature and docs; also NAME?, and NAME?? for source",
+		"signature and docs: NAME?; source: NAME??",
 		info_doc},
+	{"clear", "", ARG_NONE, 0, 0,
+		"clear the screen, as Ctrl-L does", page_clear},
 	{"detach", "", ARG_NONE, 0, 0,
-		"leave, and let the session go on: cellblock --attach",
+		"leave, and let the session go on",
 		cells_detach},
 	{"help", "[COMMAND]", ARG_COMMAND, 0, COMMAND_VERBATIM,
 		"this list, or the page of a command", help_show},
@@ -77,33 +79,6 @@ const struct command commands[] = {
 	{0},
 };
 /* clang-format on */
-
-/* True of "area?" and "?area", which ask for documentation; with two marks they
- * ask for the source. Reduces the text to the name without the marks. */
-static bool is_question(const char **name, size_t *n, bool *source)
-{
-	const char *p = *name, *end = p + *n;
-	size_t before = 0, behind = 0;
-
-	while (p < end && isspace((unsigned char)end[-1]))
-		end--;
-	for (; p < end && *p == '?'; p++)
-		before++;
-	for (; p < end && end[-1] == '?'; end--)
-		behind++;
-	if (p == end || (before && behind) || isdigit((unsigned char)*p))
-		return false;
-	if (before + behind < 1 || before + behind > 2)
-		return false;
-	for (const char *c = p; c < end; c++)
-		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.' &&
-			(unsigned char)*c < 0x80)
-			return false;
-	*source = before + behind == 2;
-	*name = p;
-	*n = (size_t)(end - p);
-	return true;
-}
 
 /* ---- completion ---- */
 
@@ -347,7 +322,7 @@ static int run_line(struct session *s, const char *src, size_t n, struct err *e)
 	if (line_is(src, n, "?") ||
 		(line_is(src, n, "help") && !session_variables(s, "help")))
 		return named_run(s, "help", "", 0, e);
-	if (!command && !is_question(&name, &name_n, &source))
+	if (!command && !info_is_question(&name, &name_n, &source))
 		return habits_line(s, src, n, e);
 	terminal_restore(s->term);
 	return command ? named_run_line(s, src, n, e)

@@ -13,6 +13,8 @@
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
 
+#include <ctype.h>
+
 /* ---- tables ---- */
 
 void info_table(struct session *s, struct text_table *t)
@@ -81,8 +83,8 @@ int info_who(struct session *s, const struct command_line *line, struct err *e)
 	auto_free char *answer = NULL;
 	size_t n;
 
-	(void)line;
-	if (jail_ask(s->jail, ASK_WHO, "", 0, &answer, &n, e) < 0)
+	if (jail_ask(s->jail, ASK_WHO, line->rest, line->rest_n, &answer, &n,
+		    e) < 0)
 		return -1;
 	for (const char *p = answer, *end = answer + n; p < end;) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
@@ -95,8 +97,34 @@ int info_who(struct session *s, const struct command_line *line, struct err *e)
 	if (t.n)
 		info_table(s, &t);
 	else
-		session_frame(s, "there are no variables yet");
+		session_frame(s, line->rest_n ? "no variable is of that type"
+					      : "there are no variables yet");
 	return 0;
+}
+
+bool info_is_question(const char **name, size_t *n, bool *source)
+{
+	const char *p = *name, *end = p + *n;
+	size_t before = 0, behind = 0;
+
+	while (p < end && isspace((unsigned char)end[-1]))
+		end--;
+	for (; p < end && *p == '?'; p++)
+		before++;
+	for (; p < end && end[-1] == '?'; end--)
+		behind++;
+	if (p == end || (before && behind) || isdigit((unsigned char)*p))
+		return false;
+	if (before + behind < 1 || before + behind > 2)
+		return false;
+	for (const char *c = p; c < end; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("_.*", *c) &&
+			(unsigned char)*c < 0x80)
+			return false;
+	*source = before + behind == 2;
+	*name = p;
+	*n = (size_t)(end - p);
+	return true;
 }
 
 int info_question(struct session *s, bool source, const char *name, size_t n,
@@ -121,7 +149,12 @@ int info_question(struct session *s, bool source, const char *name, size_t n,
 
 int info_doc(struct session *s, const struct command_line *line, struct err *e)
 {
-	return info_question(s, false, line->rest, line->rest_n, e);
+	const char *name = line->rest;
+	size_t n = line->rest_n;
+	bool source = false;
+
+	info_is_question(&name, &n, &source);
+	return info_question(s, source, name, n, e);
 }
 
 /* ---- :limits ---- */

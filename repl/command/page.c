@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * page.c - foreign text, a screenful at a time
+ * page.c - foreign text, a screenful at a time; :clear
  *
  * Runs in:   front end, between cells
  * Trusts:    nothing in the text: it is made safe before it is counted
@@ -56,6 +56,21 @@ static void turn_pages(struct session *s, struct pager *p)
 	write_to_terminal(s, &b);
 	strbuf_free(&b);
 	terminal_restore(s->term);
+}
+
+int page_clear(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	struct strbuf b = {0};
+
+	(void)line;
+	(void)e;
+	if (s->term->out_tty && !s->term->dumb) {
+		strbuf_puts(&b, "\x1b[H\x1b[2J");
+		write_to_terminal(s, &b);
+	}
+	strbuf_free(&b);
+	return 0;
 }
 
 void page_show(struct session *s, const char *text, size_t n)

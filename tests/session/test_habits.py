@@ -206,3 +206,88 @@ def test_a_file_that_fails_leaves_its_names(session, line):
     session.run("open('p.py', 'w').write('a = 5\\n1/0\\n');")
     assert "ZeroDivisionError" in session.run(line)
     assert session.run("a") == "5"
+
+
+# ---- other habits ----
+
+def test_the_last_error_is_debugged_at_once(session):
+    assert "no cell has ended" in session.run("%debug")
+    session.run("def f(n):\n    return 1 / n")
+    session.run("f(0)")
+    session.type("%debug\r")
+    session.expect(r"-> return 1 / n\n\(Pdb\)")
+    session.type("p 'n is', n\r")
+    session.expect(r"^\('n is', 0\)")
+    session.type("q\r")
+    session.wait_prompt()
+    assert session.run("%tb").splitlines()[-1] == (
+        "ZeroDivisionError: division by zero")
+
+
+def test_names_are_searched_with_a_pattern(session):
+    session.run("my_print = 1")
+    assert session.run("*PRINT*?").splitlines() == ["my_print", "print"]
+    session.run("import os")
+    assert session.run("os.*cwd?").splitlines() == ["os.getcwd"]
+    assert "nothing is known" in session.run("*nowhere*?")
+
+
+@pytest.mark.parametrize("line", ["%who int", "who int", ":who int float"])
+def test_who_shows_the_variables_of_a_type(session, line):
+    session.run("a, b = 1, 'x'")
+    assert [r.split()[0] for r in session.run(line).splitlines()] == ["a"]
+    assert "no variable is of that type" in session.run("%who bytes")
+
+
+def test_history_has_numbers_and_patterns(session):
+    for cell in "first = 1", "second = 2":
+        session.run(cell)
+    assert session.run("%hist -n").splitlines() == [
+        "   1: first = 1", "   2: second = 2"]
+    assert session.run("%history -g f*1") == "first = 1"
+    assert session.run("history -n sec") == "   2: second = 2"
+
+
+@pytest.mark.parametrize("line, said", [
+    ("%reset -f", r"(?s)¦ \[a fresh Python .*"),
+    ("%reset -x", r"(?s).*usage: :reset \[-f\].*"),
+    ("%cat a.txt", "text"),
+    ("%less a.txt", "text"),
+    ("cp a.txt b.txt", ""),
+    ("rm a.txt", ""),
+    ("%pinfo len", r"(?s)len\(obj, /\).*"),
+    ("%psource f", r"def f\(\): return 5"),
+    ("env HOME", "'/home'"),
+    ("%env A=5", "env: A=5"),
+    ("timeit 1 + 1", r"[\d.]+ ns ± .*"),
+    ("time 20 + 1", r"21\n¦ \[.* · CPU .*"),
+    ("whos", r"json +module .*\nf +function .*"),
+    ("%store  ", r"¦ \[there is no %store here · :help lists the commands\]"),
+])
+def test_other_habits_do_what_they_say(session, line, said):
+    session.run("import json; print('text', file=open('a.txt', 'w'))")
+    session.run("def f(): return 5")
+    out = session.run(line)
+    assert re.fullmatch(said, out), out
+
+
+def test_clear_clears_the_screen(session):
+    session.run("print('seen')")
+    assert "seen" in session.screen_text()
+    session.type("clear\r")
+    session.wait(lambda: "seen" not in session.screen_text(), "a clear screen")
+    session.wait_prompt()
+
+
+@pytest.mark.parametrize("line", [
+    "time in [5]", "rm = 1", "who, run = 1, 2", "env is None", "cp or 3"])
+def test_a_bare_word_in_python_is_python(session, line):
+    out = session.run(line)
+    assert not out or "NameError" in out
+
+
+def test_a_name_of_the_person_is_no_habit(session):
+    session.run("import time; who = run = 7")
+    assert session.run("who") == "7"
+    assert "module 'time'" in session.run("time")
+    assert "SyntaxError" in session.run("run p.py")

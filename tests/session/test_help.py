@@ -71,6 +71,20 @@ def test_a_long_page_is_shown_in_the_pager(cb):
     s.wait_prompt()
 
 
+def test_the_list_of_commands_is_shown_in_the_pager_if_it_is_long(cb):
+    s = cb.session("-q", size=(24, 80))
+    s.type(":help\r")
+    s.wait(lambda: s.screen.alternate, "the pager")
+    s.expect("^:upload .*")
+    s.type("q")
+    s.wait_prompt()
+    s = cb.session("-q", size=(50, 80))
+    rows = s.run(":help").split("\n")
+    assert rows[0].startswith(":upload") and not s.screen.alternate
+    # Each command has one line.
+    assert all(r.startswith(":") for r in rows[:20]), rows
+
+
 def test_a_command_that_is_forbidden_has_no_page(cb):
     s = cb.session("-q", "-s", "policy.commands=help limits", size=(40, 80))
     assert page(s, "limits").startswith(":limits")
