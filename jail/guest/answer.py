@@ -414,6 +414,11 @@ def defined(tree):
     return [n for n in names if n != "*"]
 
 
+def explained_error(text):
+    part("explain")
+    return explained(text)
+
+
 # ---- documentation and source ----
 
 def the_object(text):
@@ -595,4 +600,4 @@ SHORT = reprlib.Repr()
 SHORT.maxstring = SHORT.maxother = SHORT.maxlong = VALUE_MAX
 SHORT.maxlevel = 3
 KINDS = {"complete": complete, "doc": doc, "source": source, "who": who,
-         "latest": latest, "signature": signature_of}
+         "latest": latest, "explain": explained_error, "signature": signature_of}

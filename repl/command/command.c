@@ -67,6 +67,8 @@ const struct command commands[] = {
 	{"doc", "NAME", ARG_PYTHON, 1, COMMAND_VERBATIM,
 		"signature and docs: NAME?; source: NAME??",
 		info_doc},
+	{"explain", "", ARG_NONE, 0, 0,
+		"the last error in plain words", help_explain},
 	{"clear", "", ARG_NONE, 0, 0,
 		"clear the screen, as Ctrl-L does", page_clear},
 	{"detach", "", ARG_NONE, 0, 0,

@@ -9,7 +9,7 @@
  *	coding.c   the encoding that a script declares
  *	plain.c    a cell as plain Python, for a script
  *	cells.c    commands for cells and for the session
- *	help.c     the list of commands, and the page of one
+ *	help.c     the list of commands, and the page of one; :explain
  *	habits.c   what people type out of habit: %time, !ls
  *	info.c     limits, usage, variables, documentation; tables
  *	page.c     text, a screenful at a time; :clear
@@ -97,8 +97,8 @@ command_function files_upload, files_download, files_list, files_show, files_rm,
 command_function script_load, script_save;
 command_function cells_undo, cells_reset, cells_history, cells_out, cells_edit,
 	cells_time, cells_timeit, cells_detach, cells_quit;
-command_function page_clear, help_show, info_limits, info_usage, info_who,
-	info_doc;
+command_function page_clear, help_show, help_explain, info_limits, info_usage,
+	info_who, info_doc;
 
 /* ---- between the files, and for tests ---- */
 

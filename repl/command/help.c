@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * help.c - :help: the list of commands, and the page of one
+ * help.c - :help: the list of commands, and the page of one; :explain
  *
  * Runs in:   front end, between cells
- * Trusts:    the manual page: tools/help made the pages of it in the build
+ * Trusts:    the manual page: tools/help made the pages of it in the build. Not
+ *            what the guest says to an error: page_show() makes it safe
  */
 #include "command.h"
 
@@ -60,22 +61,26 @@ static void fold_text(struct strbuf *b, const char *text, int columns)
 	}
 }
 
-static int show_page(struct session *s, const char *name, struct err *e)
+static void show_folded(struct session *s, const char *text)
 {
 	struct strbuf b = {0};
 	int rows, columns;
 
 	editor_size(s->editor, &rows, &columns);
-	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++)
-		if (!strcmp(pages[i].name, name))
-			fold_text(&b, pages[i].text,
-				s->term->out_tty ? columns : 0);
-	if (b.n && !b.failed)
+	fold_text(&b, text, s->term->out_tty ? columns : 0);
+	if (!b.failed)
 		page_show(s, b.s, b.n);
-	else
-		err_set(e, "there is no page of :%s", name);
 	strbuf_free(&b);
-	return e->msg[0] ? -1 : 0;
+}
+
+static int show_page(struct session *s, const char *name, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++)
+		if (!strcmp(pages[i].name, name)) {
+			show_folded(s, pages[i].text);
+			return 0;
+		}
+	return err_set(e, "there is no page of :%s", name);
 }
 
 int help_show(struct session *s, const struct command_line *line, struct err *e)
@@ -103,4 +108,51 @@ int help_show(struct session *s, const struct command_line *line, struct err *e)
 	name += *name == ':';
 	c = named_find(s->cfg, name, n - (name > line->rest), e);
 	return c ? show_page(s, c->name, e) : -1;
+}
+
+/* What ended a cell that Python knows nothing of, in plain words; or NULL. */
+static const char *explain_end(const struct jail_done *done)
+{
+	static const char *const by_limit[] = {
+		[LIMIT_WALL] = "The cell took longer than cell.timeout allows, "
+			       "often because a loop never ends. :limits says "
+			       "how long a cell may take.",
+		[LIMIT_CPU] = "The cell used more CPU time than cell.cpu "
+			      "allows. :limits says how much a cell may use.",
+		[LIMIT_MEMORY] = "The session needed more memory than it may "
+				 "have: :limits says how much, and :who what "
+				 "the variables take.",
+		[LIMIT_PERSON] = "Ctrl-C three times ended Python, because "
+				 "the cell did not stop at the first.",
+	};
+
+	if (done && done->how == HOW_CRASHED)
+		return "Python itself crashed. Code in C did it (ctypes, an "
+		       "extension module): an error in Python is a traceback, "
+		       "never a crash.";
+	if (done && done->how == HOW_EXITED)
+		return "The cell called os._exit(), which ends Python at once.";
+	if (!done || done->how != HOW_KILLED ||
+		(size_t)done->limit >= sizeof(by_limit) / sizeof(*by_limit))
+		return NULL;
+	return by_limit[done->limit];
+}
+
+int help_explain(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	const char *words = explain_end(cell_done(s));
+	auto_free char *answer = NULL;
+	size_t n = 0;
+
+	(void)line;
+	if (words)
+		show_folded(s, words);
+	else if (jail_ask(s->jail, ASK_EXPLAIN, "", 0, &answer, &n, e) < 0)
+		return -1;
+	else if (n)
+		show_folded(s, answer);
+	else
+		session_frame(s, "no cell has ended with an error");
+	return 0;
 }

@@ -89,3 +89,22 @@ def test_a_command_that_is_forbidden_has_no_page(cb):
     s = cb.session("-q", "-s", "policy.commands=help limits", size=(40, 80))
     assert page(s, "limits").startswith(":limits")
     assert "there is no command :upload" in page(s, "upload")
+
+
+def test_the_last_error_is_explained(cb):
+    s = cb.session("-q", "-s", "cell.timeout=1s", size=(40, 60))
+    assert "no cell has ended with an error" in s.run(":explain")
+    s.run("total = 3")
+    s.run("print(totl)")
+    out = s.run(":explain")
+    assert out.startswith("NameError in <cell 2>, line 1\n\n    print(totl)\n")
+    assert "Did you mean total?" in out
+    s.run("while True:\n    try: pass\n    except: pass")
+    s.run("import os; os.kill(os.getpid(), 11)")
+    assert s.run(":explain").startswith("Python itself crashed.")
+
+
+def test_an_explanation_cannot_write_to_the_terminal(cb):
+    s = cb.session("-q", size=(40, 80))
+    s.run("raise LookupError('a\\x1b[31m\\nb' * 2)")
+    assert "\\x1b[31m" in s.run(":explain")
