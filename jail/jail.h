@@ -324,6 +324,8 @@ enum jail_question {
 	ASK_SOURCE,    /* text = expression; answer: its source */
 	ASK_WHO,       /* answer: name TAB type TAB size TAB short value */
 	ASK_LATEST,    /* answer: repr of `_`, for programs */
+	ASK_DIFF,      /* answer: the number of the last cell, then a line for
+			* what it changed: what TAB name TAB type TAB value */
 	ASK_EXPLAIN,   /* answer: the last error in plain words; or empty */
 	ASK_SIGNATURE, /* text = dotted name; answer: its parameters in
 			* parentheses. Nothing of the user's runs for it, so

@@ -419,6 +419,12 @@ def explained_error(text):
     return explained(text)
 
 
+def difference(text):
+    for name in "changed", "diff":
+        part(name)
+    return diff()
+
+
 # ---- documentation and source ----
 
 def the_object(text):
@@ -570,6 +576,10 @@ def size_of(o):
         n = sys.getsizeof(o)
     except Exception:
         return "-"
+    return bytes_of(n)
+
+
+def bytes_of(n):
     for unit in "B", "KiB", "MiB":
         if n < 1024:
             break
@@ -600,4 +610,4 @@ SHORT = reprlib.Repr()
 SHORT.maxstring = SHORT.maxother = SHORT.maxlong = VALUE_MAX
 SHORT.maxlevel = 3
 KINDS = {"complete": complete, "doc": doc, "source": source, "who": who,
-         "latest": latest, "explain": explained_error, "signature": signature_of}
+         "latest": latest, "diff": difference, "explain": explained_error, "signature": signature_of}

@@ -20,7 +20,7 @@ import builtins
 from posix import (_exit, close, dup2, fork, fstat, get_terminal_size, kill,
                    listdir, lseek, open as posix_open, read, set_inheritable,
                    setpgid, waitpid)
-from time import sleep
+from time import sleep, time_ns
 from _signal import (SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, SIGINT,
                      default_int_handler, getsignal, signal)
 from _thread import _count
@@ -52,6 +52,8 @@ S.kind, S.habitual = "silent", False  # of the cell
 S.state = S.tree = None  # of the variables; of the cell (changed.py)
 S.broken = ()  # what a cell broke, in words
 S.name = ""  # of the cell
+# diff.py: the names before the last cell and after it; that cell.
+S.before, S.after, S.ran = {}, {}, None
 S.values = {}  # what cells showed
 S.kind, S.leaves = "", False  # of the cell; whether it asks to leave
 S.pictures = None  # during a cell that shows any: a pipe, -1 when it is broken

@@ -49,16 +49,15 @@ LOOKERS = {"print", "len", "repr", "str", "type", "id", "abs", "round", "dir",
 def is_unchanged():
     "whether the variables are as they were when this was last asked"
     was, S.state, tree, S.tree = S.state, None, S.tree, None
+    S.after = None
     try:  # no cell waits for this
         recv(1, 0x42)  # MSG_PEEK | MSG_DONTWAIT
         return False
     except OSError:
         pass
     try:
-        if S.rests:
-            S.rests -= 1
-        else:
-            S.state = walked()
+        note_files()
+        S.state = walked()
         if S.state is not None and was is not None:
             return S.state == was
         return S.how == "syntax" or bool(tree) and only_looks(tree)
@@ -67,14 +66,46 @@ def is_unchanged():
         return False
 
 
+def note_files():
+    "what is in the home after the last cell, for :diff"
+    if S.ran and len(S.ran) == 4:
+        S.ran.append(home_files())
+
+
 def walked():
-    "a number for all variables; None where that cannot be"
+    """a number for all variables; None where that cannot be. S.after has the
+    address and the number of each"""
+    S.after = {name: (id(o), None) for name, o in own_names()}
+    if S.rests:
+        S.rests -= 1
+        return None
+    seen, size, parts, fields = {id(NS)}, 0, [], {}
+    for name, o in own_names():
+        held = []
+        size = walk(o, seen, size, held, fields)
+        if size is None:
+            S.rests = RESTS
+            return None
+        if held[-1:] == [None]:
+            parts = None
+            continue
+        S.after[name] = id(o), hash(tuple(held))
+        if parts is not None:
+            parts += name, S.after[name]
+    return parts if parts is None else hash(tuple(parts))
+
+
+def own_names():
+    return [(name, NS[name]) for name in list(NS)
+            if type(name) is not str or name[:2] != "__" and name != "_"]
+
+
+def walk(o, seen, size, parts, fields):
+    """append to `parts` what an object and all that it leads to is, and None at
+    the end where that cannot be seen; returns the bytes looked at so far, or
+    None: these are too many"""
     gc = stdlib("gc")
-    seen, parts, todo, size, fields = {id(NS)}, [], [], 0, {}
-    for name in list(NS):
-        if type(name) is not str or name[:2] != "__" and name != "_":
-            parts.append(name)
-            todo.append(NS[name])
+    todo = [o]
     while todo:
         o = todo.pop()
         kind = type(o)
@@ -83,7 +114,6 @@ def walked():
             continue
         seen.add(id(o))
         if len(seen) > WALK_MOST or size > WALK_BYTES:
-            S.rests = RESTS
             return None
         parts.append(id(kind))
         if kind in VALUES or is_value(kind):
@@ -113,7 +143,7 @@ def walked():
             if kind not in fields:
                 fields[kind] = named_fields(kind)
             if fields[kind] is None:
-                return None
+                break
             held = [field_value(o, get) for get in fields[kind]]
             held += gc.get_referents(o)
             if issubclass(kind, dict):  # it leaves out keys that are strings
@@ -121,8 +151,11 @@ def walked():
             todo += held
             parts.append(len(held))
         else:
-            return None
-    return hash(tuple(parts))
+            break
+    else:
+        return size
+    parts.append(None)
+    return size
 
 
 def named_fields(kind):

@@ -7,6 +7,10 @@
 # Leaves:    only by a signal, or when a fork of the user returns into it
 from binascii import crc32
 from fcntl import F_DUPFD_CLOEXEC, fcntl as copy_fd
+from posix import environ, scandir
+HOME_FOLDER = environ.get(b"HOME", b"/home").decode(
+    "utf-8", "surrogateescape")
+FILES_MOST = 300
 STREAMS = "stdin", "stdout", "stderr"
 LEAST_DEPTH = 50  # the driver's own calls, and those of a small cell
 
@@ -54,6 +58,11 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     if S.habitual:
         part("habits")
         note_inputs(no, source)
+    if kind != "silent":
+        S.before, S.after = S.after, None
+        if S.before is None:  # no checkpoint was made since the last cell
+            S.before = {name: id(NS[name]) for name in [*NS]}
+        S.ran = [no, time_ns(), home_files()]
     S.how, S.error, S.status = "interrupted", None, 0
     S.kind, S.leaves = kind, False
     if kind != "silent" and fds:
@@ -65,6 +74,8 @@ def cell(fds, no, size, crc, mark, kind="silent"):
                 source)
     plt = fds and kind == "silent" and S.modules.get("matplotlib.pyplot")
     pipe, S.pictures = S.pictures, None
+    if kind != "silent":
+        S.ran.append(time_ns())
     if plt and getpid() == S.pid:
         part("figures")
         failed = call(tell_figures, fds[0], plt)
@@ -83,6 +94,23 @@ def cell(fds, no, size, crc, mark, kind="silent"):
             call(tell_hint, pipe, S.error)
     S.error = lost = failed = plt = None
     ended()
+
+
+def home_files():
+    "the names of what is in the home, for :diff; None: they are many"
+    found, todo = set(), [HOME_FOLDER]
+    try:
+        while todo:
+            folder = todo.pop()
+            for entry in scandir(folder):
+                found.add(folder + "/" + entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append(folder + "/" + entry.name)
+            if len(found) > FILES_MOST:
+                return None
+    except OSError:
+        return None
+    return found
 
 
 def ended():

@@ -214,6 +214,7 @@ size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q,
 		[ASK_SOURCE] = "source",
 		[ASK_WHO] = "who",
 		[ASK_LATEST] = "latest",
+		[ASK_DIFF] = "diff",
 		[ASK_EXPLAIN] = "explain",
 		[ASK_SIGNATURE] = "signature",
 	};

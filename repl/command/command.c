@@ -41,6 +41,8 @@ const struct command commands[] = {
 		"what the session uses now", info_usage},
 	{"who", "[TYPE…]", ARG_NONE, 0, COMMAND_VERBATIM,
 		"your variables, or those of some types", info_who},
+	{"diff", "", ARG_NONE, 0, 0,
+		"what the last cell changed", info_diff},
 	{"undo", "[N]", ARG_NONE, 0, 1,
 		"back to before the last cell, or the last N",
 		cells_undo},

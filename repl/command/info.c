@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * info.c - :limits :usage :who :doc; tables
+ * info.c - :limits :usage :who :diff :doc; tables
  *
  * Runs in:   front end, between cells
  * Trusts:    the warden about usage, and about what enforces a limit. A guest's
@@ -77,28 +77,63 @@ static void add_variable(struct text_table *t, const char *row, size_t n)
 	text_table_add(t, (const char *[]){safe[0], safe[1], safe[2], safe[3]});
 }
 
-int info_who(struct session *s, const struct command_line *line, struct err *e)
+/* Print the rows of an answer. Returns how many there are. */
+static size_t show_rows(
+	struct session *s, const char *answer, size_t n, unsigned right)
 {
-	struct text_table t = {.columns = 4, .right = 1 << 2, .cut = true};
-	auto_free char *answer = NULL;
-	size_t n;
+	struct text_table t = {.columns = 4, .right = right, .cut = true};
+	size_t count = 0;
 
-	if (jail_ask(s->jail, ASK_WHO, line->rest, line->rest_n, &answer, &n,
-		    e) < 0)
-		return -1;
 	for (const char *p = answer, *end = answer + n; p < end;) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
 		size_t len = nl ? (size_t)(nl - p) : (size_t)(end - p);
 
 		if (len)
 			add_variable(&t, p, len);
+		count += len > 0;
 		p += len + 1;
 	}
-	if (t.n)
+	if (count)
 		info_table(s, &t);
-	else
+	return count;
+}
+
+int info_who(struct session *s, const struct command_line *line, struct err *e)
+{
+	auto_free char *answer = NULL;
+	size_t n;
+
+	if (jail_ask(s->jail, ASK_WHO, line->rest, line->rest_n, &answer, &n,
+		    e) < 0)
+		return -1;
+	if (!show_rows(s, answer, n, 1 << 2))
 		session_frame(s, line->rest_n ? "no variable is of that type"
 					      : "there are no variables yet");
+	return 0;
+}
+
+int info_diff(struct session *s, const struct command_line *line, struct err *e)
+{
+	auto_free char *answer = NULL;
+	size_t n, first;
+	char no[16];
+
+	(void)line;
+	if (jail_ask(s->jail, ASK_DIFF, "", 0, &answer, &n, e) < 0)
+		return -1;
+	if (!n) {
+		session_frame(s, "no cell has run yet in this Python");
+		return 0;
+	}
+	first = strcspn(answer, "\n");
+	text_safe(no, sizeof(no), answer, first);
+	if (cell_done(s) && cell_done(s)->after != AFTER_KEPT)
+		session_frame(s,
+			"the last cell was taken back: this is cell "
+			"%s",
+			no);
+	if (first >= n || !show_rows(s, answer + first, n - first, 0))
+		session_frame(s, "cell %s changed no variable and no file", no);
 	return 0;
 }
 

@@ -261,11 +261,11 @@ def test_history_has_numbers_and_patterns(session):
     ("%env A=5", "env: A=5"),
     ("timeit 1 + 1", r"[\d.]+ ns ± .*"),
     ("time 20 + 1", r"21\n¦ \[.* · CPU .*"),
-    ("whos", r"json +module .*\nf +function .*"),
+    ("whos", r"(?s)json +module .*\nf +function .*"),
     ("%store  ", r"¦ \[there is no %store here · :help lists the commands\]"),
 ])
 def test_other_habits_do_what_they_say(session, line, said):
-    session.run("import json; print('text', file=open('a.txt', 'w'))")
+    session.run("import json, inspect; print('text', file=open('a.txt', 'w'))")
     session.run("def f(): return 5")
     out = session.run(line)
     assert re.fullmatch(said, out), out

@@ -478,3 +478,18 @@ def test_await_goes_on_after_a_kill_and_after_an_interrupt(cb):
     assert "KeyboardInterrupt" in out and "time limit" not in out, out
     assert "time limit" in s.run("await asyncio.sleep(50)", 20)
     assert s.run("await f(4)") == "5"
+
+
+def test_diff_says_what_the_last_cell_changed(session):
+    assert "no cell has run yet" in session.run(":diff")
+    session.run("a = [1]; b = 'x'")
+    session.run("a.append(2); open('f.txt', 'w').write('12');")
+    assert [r.split() for r in session.run(":diff").splitlines()] == [
+        ["changed", "a", "list", "[1,", "2]"],
+        ["new", "file", "f.txt", "2", "B"]]
+    session.run("b")
+    assert "cell 3 changed no variable and no file" in session.run(":diff")
+    session.run("c = 1; import os; os._exit(1)")
+    out = session.run(":diff")
+    assert "the last cell was taken back: this is cell 3" in out
+    assert "c" not in out.split()
