@@ -52,18 +52,20 @@ def file_rows(began, before, until, after):
         return
     for path in sorted(before | after):
         name = path[len(HOME_FOLDER) + 1:]
-        if path not in after:
-            yield row("removed file", name)
-            continue
-        try:
-            file = os.lstat(path)
+        try:  # what a person copied or removed before does not count
+            file = os.lstat(path if path in after else path.rpartition("/")[0])
         except OSError:
+            file = None
+        if path not in after:
+            if file is None or file.st_mtime_ns >= began - CLOCK:
+                yield row("removed file", name)
+            continue
+        if file is None or file.st_ctime_ns < began - CLOCK:
             continue
         kind = "directory" if os.path.isdir(path) else "file"
         if path not in before:
             yield row("new " + kind, name, "", bytes_of(file.st_size))
-        elif kind == "file" and \
-                began - CLOCK <= file.st_ctime_ns <= until:
+        elif kind == "file" and file.st_ctime_ns <= until:
             yield row("changed file", name, "", bytes_of(file.st_size))
 
 

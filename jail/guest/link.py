@@ -62,7 +62,8 @@ def cell(fds, no, size, crc, mark, kind="silent"):
         S.before, S.after = S.after, None
         if S.before is None:  # no checkpoint was made since the last cell
             S.before = {name: id(NS[name]) for name in [*NS]}
-        S.ran = [no, time_ns(), home_files()]
+        S.ran = [no, time_ns(), S.ran[4] if S.ran and S.ran[4:] else
+                 home_files()]
     S.how, S.error, S.status = "interrupted", None, 0
     S.kind, S.leaves = kind, False
     if kind != "silent" and fds:
