@@ -24,8 +24,12 @@ class Dots:
 DOTS = Dots()
 
 
-def shortened(value, depth=DEPTH):
-    "the value itself, or a copy without the items that are too many"
+def shortened(value, known, depth=DEPTH):
+    """the value itself, or a copy without the items that are too many; `known`:
+    address -> what it became"""
+    if id(value) in known:
+        return known[id(value)]
+    known[id(value)] = value
     kind = type(value)
     pairs = kind is dict
     items = list(islice(value.items() if pairs else value, ITEMS))
@@ -34,13 +38,15 @@ def shortened(value, depth=DEPTH):
         for i, item in enumerate(items):
             held = item[1] if pairs else item
             if type(held) in CONTAINERS:
-                short = shortened(held, depth - 1)
+                short = shortened(held, known, depth - 1)
                 if short is not held:
                     items[i] = (item[0], short) if pairs else short
                     cut = True
     if len(value) > ITEMS:
         items.append((DOTS, DOTS) if pairs else DOTS)
-    return kind(items) if cut else value
+    if cut:
+        known[id(value)] = kind(items)
+    return known[id(value)]
 
 
 def is_noted():
@@ -56,7 +62,7 @@ def is_noted():
 
 
 def show_container(value):
-    short = shortened(value)
+    short = shortened(value, {})
     if short is value or not is_noted():
         short = value
     text = repr(short)

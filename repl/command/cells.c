@@ -225,8 +225,8 @@ int cells_out(struct session *s, const struct command_line *line, struct err *e)
 	if (!text.failed)
 		page_show(s, text.s, text.n);
 	if (o->cut && r == 0)
-		session_frame(
-			s, "the value of cell %" PRIu32
+		session_frame(s,
+			"the value of cell %" PRIu32
 			" is not there any more: this was shown of it",
 			o->no);
 	if (o->total > o->bytes.n)

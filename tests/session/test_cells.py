@@ -196,7 +196,8 @@ def test_exit_and_quit_alone_end_the_session(cb):
         assert "goes on" not in s.all_text()
 
 
-def test_a_lone_help_and_question_mark_show_the_commands(session):
+def test_a_lone_help_and_question_mark_show_the_commands(cb):
+    session = cb.session(size=(60, 100))
     for line in ("?", "help"):
         out = session.run(line)
         assert ":upload" in out and "help(NAME)" in out, out

@@ -30,7 +30,7 @@ def test_text_that_fills_its_row_leaves_no_empty_row(cb):
 def words_at(cb, columns):
     """The words of some commands' texts. The current usage, which changes from
     session to session, is left out."""
-    s = cb.session(size=(80, columns))
+    s = cb.session(size=(160, columns))
     texts = [s.run(command) for command in (":help", ":limits", ":help limits")]
     assert s.leave() == 0
     volatile = re.compile(r"[\d.]+|([KMG]i)?B|m?s|min|h")
