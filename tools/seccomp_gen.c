@@ -40,7 +40,7 @@ static const struct arch arches[] = {
 };
 
 static const char *const profiles[] = {"guest", "guest_nomem", "init", "front",
-	"init_shared", "server", "control"};
+	"init_shared", "server", "control", "trial"};
 
 /* A check of the rules with a case for each value of a list. */
 struct check {

@@ -2,9 +2,13 @@
 #
 # answer.py - answers to questions: completion, documentation, names
 #
-# Runs in:   the guest, between cells
+# Runs in:   the guest, between cells; a copy of it that is thrown away
 # Trusts:    as cells.py
-# Leaves:    nothing, except what evaluating the user's names does
+# Leaves:    nothing, but for what documentation of a user's name may run
+#
+# The live guest evaluates no expression, and lists no attributes of an object
+# whose class has a say in that: Wants says that a copy is to answer (trial.c).
+# In the copy (S.trial) all of that is done.
 if not S.site:
     part("customize")
     customize()
@@ -31,14 +35,36 @@ END = {q: re.compile((r"(?:[^\\\n%s]|\\.)*(?:%s|\n)" if len(q) == 1 else
 SEQUENCES = list, tuple, str, bytes
 LOOKS = 10000
 S.listed = {}  # directory -> (mtime, the modules in it)
+WANTS_MAX = 200
+# Only these classes of the user's decide what dir() says.
+LISTS = "__dir__", "__getattribute__", "__getattr__"
+flags_of = type.__dict__["__flags__"].__get__
+HEAP = 1 << 9
 
 
-def ask(no, kind, text):
+class Wants(Exception):
+    "only a copy may evaluate this"
+
+
+def ask(no, kind, text, alone=False):
+    "`alone`: there is no copy, so what needs one is left out"
     S.answer = b"0\n" if kind == "complete" else b""
-    call(answer, kind, text)
+    S.alone = alone
+    wants = call(answer, kind, text)
     if getpid() != S.pid:
         _exit(0)
-    say("ANSWER %s %d\n" % (no, len(S.answer)), S.answer)
+    if type(wants) is Wants:
+        said = wants.args[0].encode("utf-8", "replace")
+        say("WANTS %s %d\n" % (no, len(said)), said)
+    else:
+        say("ANSWER %s %d\n" % (no, len(S.answer)), S.answer)
+
+
+def may_run(text):
+    "whether code of the user's may run here, for this expression"
+    if not S.trial and not S.alone:
+        raise Wants(shown(text[:WANTS_MAX]))
+    return S.trial
 
 
 def answer(kind, text):
@@ -73,6 +99,14 @@ def found(text):
     return False, None
 
 
+def own_dict(o):
+    try:
+        own = object.__getattribute__(o, "__dict__")
+    except Exception:
+        own = None
+    return own if type(own) is dict else {}
+
+
 def stored(o, name):
     "(True, value) of an attribute, if no code of the user's is needed for it"
     kind = type(o)
@@ -81,11 +115,8 @@ def stored(o, name):
             if name in dict_of(c):
                 return plain(dict_of(c)[name])
     else:
-        try:
-            own = object.__getattribute__(o, "__dict__")
-        except Exception:
-            own = None
-        if type(own) is dict and name in own:
+        own = own_dict(o)
+        if name in own:
             return True, own[name]
     for c in mro_of(kind):
         if name in dict_of(c):
@@ -145,7 +176,8 @@ def candidates(text):
             text.rfind("{", at) > text.rfind("}", at):
         return candidates(text[text.rfind("{", at) + 1:])
     if quote:
-        keys = keys_of(text, at - 1, pairs) if text[at - 1:at] == "[" else []
+        holder = holder_of(text, opened)
+        keys = keys_of(text, holder, pairs) if holder else None
         return in_string(keys, quote, text[at + len(quote):])
     line = re.split(r"[\n;]", text)[-1].lstrip()
     for pattern, offer in LINES:
@@ -160,8 +192,10 @@ def candidates(text):
     if typed and not typed.isidentifier():
         return "", []
     if before.endswith("."):
-        ok, o = value_before(text, len(before) - 1, pairs)
-        return typed, starting(typed, attributes(o)) if ok else []
+        end = len(before) - 1
+        ok, o = value_before(text, end, pairs)
+        return typed, starting(typed, attributes(
+            o, text[start_of(text, end, pairs):end])) if ok else []
     names = []
     if opened and text[opened[-1]] == "(" and before.endswith(("(", ",")):
         names = keywords(text, opened[-1], pairs)
@@ -203,22 +237,69 @@ def scan(text):
     return "", 0, opened, pairs
 
 
+def is_holder(text, end):
+    "whether a bracket at `end` is behind a value"
+    before = text[end - 1:end]
+    return bool(before) and (before in "_)]'\"" or before.isalnum())
+
+
+def holder_of(text, opened):
+    """where the value ends of which the open brackets name items, as in df["a
+    and df[["a", "b; 0: they name none"""
+    for at in reversed(opened[-2:]):
+        if text[at] != "[":
+            break
+        if is_holder(text, at):
+            return at
+    return 0
+
+
+def start_of(text, end, pairs):
+    "where the expression begins that ends at `end`: names, calls, items"
+    while True:
+        start = pairs.get(end)
+        is_item = start is not None and text[start] in "(["
+        if start is None or text[start] in "'\"":
+            start = word_before(text, end if start is None else start)[1]
+        if start < end and text[start - 1:start] == ".":
+            end = start - 1
+        elif is_item and is_holder(text, start):
+            end = start
+        else:
+            return start
+
+
 def value_before(text, end, pairs):
+    "(True, object) of what ends at `end`"
+    ok, o = known_before(text, end, pairs)
+    if ok:
+        return ok, o
+    said = text[start_of(text, end, pairs):end]
+    name = re.match(IDENT, said)
+    is_value = found(name.group())[0] if name else said[:1] in tuple("([{'\"")
+    if not is_value or not may_run(said):
+        return False, None
+    try:
+        return True, eval("(%s\n)" % said, NS)
+    except Exception:
+        return False, None
+
+
+def known_before(text, end, pairs):
     """(True, object) of what ends at `end`, if no code of the user's is needed
     for it: names, attributes, what builtin containers hold, literals"""
     start = pairs.get(end)
     if start is None:
         name, start = word_before(text, end)
         if text[start - 1:start] == ".":
-            ok, o = value_before(text, start - 1, pairs)
+            ok, o = known_before(text, start - 1, pairs)
             return stored(o, name) if ok else (False, None)
         return found(name)
     if text[start] in "'\"":
         return True, b"" if "b" in word_before(text, start)[0].lower() else ""
-    holder = start and (text[start - 1] in "_)]'\"" or
-                        text[start - 1].isalnum())
+    holder = is_holder(text, start)
     if text[start] == "[" and holder:
-        ok, o = value_before(text, start, pairs)
+        ok, o = known_before(text, start, pairs)
         return item(o, text[start + 1:end - 1]) if ok else (False, None)
     return text[start] != "(" and not holder, [] if text[start] == "[" else {}
 
@@ -253,25 +334,68 @@ def starting(typed, names):
             (typed.startswith("_") or not n.startswith("_"))]
 
 
-def attributes(o):
-    try:
-        return [n for n in dir(o) if type(n) is str and n.isidentifier()]
-    except Exception:
-        return []
+def lists_itself(o):
+    "whether dir(o) may run code of the user's"
+    kind = type(o)
+    if kind is type(sys):
+        return "__dir__" in vars(o)
+    for c in mro_of(kind):
+        if flags_of(c) & HEAP and any(n in dict_of(c) for n in LISTS):
+            return True
+        for name in "__class__", "__dict__":
+            said = dict_of(c).get(name)
+            if said is not None and \
+                    class_name(type(said)) != "getset_descriptor":
+                return True
+    return False
+
+
+def attributes(o, text):
+    "the attributes of the value of an expression"
+    if lists_itself(o) and not may_run(text):
+        names = [n for d in (own_dict(o), *map(dict_of, mro_of(type(o))))
+                 for n in d]
+    else:
+        try:
+            names = dir(o)
+        except Exception:
+            names = []
+    return [n for n in names if type(n) is str and n.isidentifier()]
 
 
 def keys_of(text, end, pairs):
     "the keys of what ends at `end`"
     ok, o = value_before(text, end, pairs)
-    keys = []
+    keys = ()
     if ok and issubclass(type(o), dict):
-        keys = list(dict.keys(o))
-    elif ok and hasattr(type(o), "_ipython_key_completions_"):
-        try:  # data frames and similar types
-            keys = list(o._ipython_key_completions_())
+        keys = dict.keys(o)
+    elif ok and has_labels(o) and may_run(
+            text[start_of(text, end, pairs):end]):
+        try:
+            keys = labels(o)
         except Exception:
             pass
-    return [k for k in keys if type(k) in (str, int, bytes)]
+    return [k for k, _ in zip(keys, range(LOOKS))
+            if type(k) in (str, int, bytes)]
+
+
+def has_labels(o):
+    classes = mro_of(type(o))
+    return any("_ipython_key_completions_" in dict_of(c) or
+               str(dict_of(c).get("__module__")).startswith("pandas.") or
+               class_name(c) in ("ndarray", "void") for c in classes)
+
+
+def labels(o):
+    "the keys of frames, series, records, and of what tells IPython its own"
+    tell = getattr(o, "_ipython_key_completions_", None)
+    if tell:
+        return tell()
+    dtype = getattr(o, "dtype", None)
+    if getattr(dtype, "names", None):
+        return dtype.names
+    o = getattr(o, "obj", o)  # of .loc
+    return getattr(o, "columns", getattr(o, "index", ()))
 
 
 def keywords(text, at, pairs):
@@ -293,7 +417,8 @@ def signature_of(text):
 
 
 def in_string(keys, quote, typed):
-    if keys:
+    "keys, or where the string names no item (None) files of the home"
+    if keys is not None:
         escaped = (shown(k.replace("\\", "\\\\").replace(
             quote, "\\" + quote)) for k in keys if type(k) is str)
         return typed, [k for k in escaped if k.startswith(typed)]
@@ -385,9 +510,9 @@ def submodules(package):
 def module_names(name):
     "what a module defines: by asking it if it is loaded, by reading it if not"
     if name in sys.modules:
-        return attributes(sys.modules[name])
+        return attributes(sys.modules[name], name)
     if name in sys.builtin_module_names:
-        return attributes(stdlib(name))
+        return attributes(stdlib(name), name)
     head, _, tail = name.rpartition(".")
     for folder in folders(head) if head else list(sys.path):
         for path in os.path.join(folder, tail + ".py"), \
@@ -432,18 +557,27 @@ def the_object(text):
     text = text.strip()
     if text in sys.modules and not found(text.split(".")[0])[0]:
         return sys.modules[text]
+    pairs = scan(text)[3]
+    if start_of(text, len(text), pairs) == 0:
+        ok, o = known_before(text, len(text), pairs)
+        if ok:
+            return o
+    if not may_run(text):
+        raise LookupError("Python cannot be copied to evaluate it")
     return eval(text, NS)
 
 
 def doc(text):
     text = text.strip()
-    if "*" in text:
+    if "*" in text and re.fullmatch(r"[\w.*]+", text):
         return matching(text)
     about = topic(text)
     if about:
         return about
     try:
         o = the_object(text)
+    except Wants:
+        raise
     except Exception as e:
         return "%s: %s\n" % (type(e).__name__, e)
     lines = []
@@ -475,7 +609,9 @@ def matching(text):
     names = [*map_str(NS), *vars(builtins)]
     try:
         if head:
-            names = attributes(the_object(head))
+            names = attributes(the_object(head), head)
+    except Wants:
+        raise
     except Exception as e:
         return "%s: %s\n" % (type(e).__name__, e)
     wanted = re.compile(re.escape(pattern).replace(r"\*", ".*"), re.I)
@@ -509,6 +645,8 @@ def source(text):
             if said:
                 return said
         return inspect.getsource(o)
+    except Wants:
+        raise
     except TypeError:
         e = "it is not written in Python"
     except Exception as error:

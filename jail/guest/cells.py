@@ -46,9 +46,10 @@ S.pid = getpid()
 S.flags = S.size = S.lost = 0
 S.sources = {}
 S.site = False  # whether customize() has run
+S.trial = False  # in a copy that answers one question (trial.c)
 S.warm = ()
 S.owed = None
-S.kind, S.habitual = "silent", False  # of the cell
+S.habitual = False  # whether the cell may have habits in it (habits.py)
 S.state = S.tree = None  # of the variables; of the cell (changed.py)
 S.broken = ()  # what a cell broke, in words
 S.name = ""  # of the cell

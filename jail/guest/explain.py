@@ -238,7 +238,8 @@ def hints(e, line, frame):
         wrong, near = re.search(r"'([\w.]+)'", said), top_modules()
     elif isinstance(e, AttributeError):
         wrong = re.search(r"attribute '(\w+)'", said)
-        near = attributes(getattr(e, "obj", None))
+        o = getattr(e, "obj", None)
+        near = attributes(o, class_name(type(o)))
     elif isinstance(e, (KeyError, IndexError)) and frame:
         return container_hints(e, line, frame)
     if not near or not wrong:

@@ -44,7 +44,7 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     # An interrupt that comes from now on waits, blocked, for call().
     signal(SIGINT, S.on_int)
     say("TOOK " + no)
-    S.owed, S.kind = (no, mark), kind
+    S.owed, S.kind, S.leaves = (no, mark), kind, False
     S.habitual = kind == "habit" or kind == "prompt" and any(
         word in source for word in HABITUAL)
     if kind == "image" or S.habitual or needs_site(source):
@@ -65,7 +65,6 @@ def cell(fds, no, size, crc, mark, kind="silent"):
         S.ran = [no, time_ns(), S.ran[4] if S.ran and S.ran[4:] else
                  home_files()]
     S.how, S.error, S.status = "interrupted", None, 0
-    S.kind, S.leaves = kind, False
     if kind != "silent" and fds:
         S.pictures, S.place = fds[0], mark.encode()
     if kind == "image":
@@ -212,11 +211,11 @@ def step():
         known = [fstat(fd)[1:3] for fd in fds]
         cell(fds, *args)
         fds = [fd for fd, file in zip(fds, known) if is_open(fd, file)]
-    elif word == "PARK":
+    elif word in ("PARK", "TRIAL"):
         part("park")
         warm()
         if fds:
-            park(args[0], fds.pop(0))
+            park(args[0], fds.pop(0), word == "TRIAL")
         else:  # a cell has left no descriptor for the socket
             say("PARKED %s descriptors" % args[0])
     elif word == "WARM":  # nobody waits for anything yet
@@ -229,7 +228,7 @@ def step():
         S.depth = getrecursionlimit()
     elif word == "ASK":
         part("answer")
-        ask(args[0], args[1], text)
+        ask(args[0], args[1], text, args[3:] == ["alone"])
     for fd in fds:
         close(fd)
 

@@ -14,7 +14,7 @@
 # children, a thread in os.wait() and a SIGCHLD handler may see that process,
 # and an audit hook sees os.fork.
 from posix import (O_ACCMODE, O_APPEND, O_CLOEXEC, O_DIRECTORY,
-                   O_NONBLOCK, O_PATH, O_SYNC, waitstatus_to_exitcode)
+                   O_NONBLOCK, O_PATH, O_RDWR, O_SYNC, waitstatus_to_exitcode)
 from errno import EAGAIN, ENOMEM
 from _signal import SIGCHLD, sigtimedwait
 from _thread import get_ident
@@ -40,13 +40,15 @@ def warm():
             pass  # the cell that needs it will say so
 
 
-def park(no, sock):
-    "make a checkpoint; returns in the live guest, and in a resumed checkpoint"
-    part("changed")
-    ok = "same" if is_unchanged() else "ok"
-    count, others = names(), threads()
-    # A thread could open a file before the copy is made.
-    plain = flush_writers(sock) and not others and S.copy is not twice
+def park(no, sock, trial):
+    """make a checkpoint, or a copy for a trial; returns in the live guest, and in
+    a resumed copy"""
+    ok, plain, count, others = "ok", False, names(), threads()
+    if not trial:
+        part("changed")
+        ok = "same" if is_unchanged() else "ok"
+        # A thread could open a file before the copy is made.
+        plain = flush_writers(sock) and not others and S.copy is not twice
     S.parking = get_ident()
     pid = S.copy(sock, S.ctl, b" %d %d" % (count, others) if plain else None)
     S.parking = None
@@ -54,11 +56,21 @@ def park(no, sock):
         close(sock)
         say("PARKED %s %s" % (
             no, ok if pid > 0 else REFUSED.get(pid, "fork")))
-        return S.copy_pages(S.ctl)
-    S.pid, S.lost = getpid(), _count()
+        return None if trial else S.copy_pages(S.ctl)
+    S.pid, S.lost, S.trial = getpid(), _count(), trial
+    if trial:
+        silence()
     if not plain:
         sleep_sealed(sock, count, others)
     say("AWAKE %d %d" % (S.pid, count))
+
+
+def silence():
+    "nothing that runs in a copy for a trial reaches the terminal"
+    null = posix_open("/dev/null", O_RDWR | O_CLOEXEC)
+    for fd in 0, 1, 2, S.mark, S.line:
+        dup2(null, fd, fd < 3)
+    close(null)
 
 
 def sleep_sealed(sock, count, others):

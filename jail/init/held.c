@@ -61,66 +61,10 @@
 
 /* ---- one that is stopped ---- */
 
-static int put_text(const struct held *h, long text, long bits)
-{
-	long word = (h->text & ~bits) | (text & bits);
-
-	return ptrace(PTRACE_POKETEXT, h->pid, (void *)h->entry, (void *)word) <
-			       0
-		       ? -1
-		       : 0;
-}
-
-/* True if the child goes on after this stop as if there were none: the filter
- * asks (yes); the terminal has got its size before a person was there. */
-static int stop_is_ignored(int status)
-{
-	return status >> 8 == (SIGTRAP | PTRACE_EVENT_SECCOMP << 8) ||
-	       (WIFSTOPPED(status) && WSTOPSIG(status) == SIGWINCH);
-}
-
-/* Let it run up to the next of our instructions. */
-static int run_on(const struct held *h)
-{
-	int status;
-
-	do {
-		if (ptrace(PTRACE_CONT, h->pid, NULL, NULL) < 0 ||
-			waitpid(h->pid, &status, __WALL) != h->pid)
-			return -1;
-	} while (stop_is_ignored(status));
-	return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP ? 0 : -1;
-}
-
-/* Have it make a system call. The result, negative errno, or -ESRCH. */
-static long make_call(const struct held *h, const struct regs *at, long nr,
-	unsigned long a, unsigned long b, unsigned long c, unsigned long d)
-{
-	struct regs g = *at;
-
-	regs_call(&g, nr, (const unsigned long[]){a, b, c, d});
-	regs_go(&g, h->entry, regs_sp(at));
-	if (regs_set(h->pid, &g) < 0 || run_on(h) < 0 ||
-		regs_get(h->pid, &g) < 0)
-		return -ESRCH;
-	return regs_result(&g);
-}
-
-static int mem_read(const struct held *h, uintptr_t at, void *buf, size_t n)
-{
-	return pread(h->mem, buf, n, (off_t)at) == (ssize_t)n ? 0 : -1;
-}
-
-static int mem_write(
-	const struct held *h, uintptr_t at, const void *buf, size_t n)
-{
-	return pwrite(h->mem, buf, n, (off_t)at) == (ssize_t)n ? 0 : -1;
-}
-
 void held_forget(struct held *h)
 {
-	if (h->pid > 0) {
-		fd_drop(&h->mem);
+	if (h->t.pid > 0) {
+		fd_drop(&h->t.mem);
 		fd_drop(&h->sock);
 	}
 	*h = (struct held){0};
@@ -128,9 +72,9 @@ void held_forget(struct held *h)
 
 void held_drop(struct held *h)
 {
-	if (h->pid > 0) {
-		kill(h->pid, SIGKILL);
-		waitpid(h->pid, NULL, __WALL);
+	if (h->t.pid > 0) {
+		kill(h->t.pid, SIGKILL);
+		waitpid(h->t.pid, NULL, __WALL);
 	}
 	held_forget(h);
 }
@@ -154,11 +98,12 @@ static int read_stack(struct held *h, uintptr_t sp)
 	uintptr_t word, name[3]; /* argc, argv[0], NULL */
 	uintptr_t at = sp + sizeof(name);
 
-	if (mem_read(h, sp, name, sizeof(name)) < 0 || name[0] != 1 || name[2])
+	if (traced_read(&h->t, sp, name, sizeof(name)) < 0 || name[0] != 1 ||
+		name[2])
 		return -1;
 	h->env = at;
 	for (h->nenv = 0;; h->nenv++, at += sizeof(word))
-		if (mem_read(h, at, &word, sizeof(word)) < 0)
+		if (traced_read(&h->t, at, &word, sizeof(word)) < 0)
 			return -1;
 		else if (!word)
 			break;
@@ -166,14 +111,14 @@ static int read_stack(struct held *h, uintptr_t sp)
 	for (h->nauxv = 0; h->nauxv < 2 * HELD_AUXV_MAX; h->nauxv += 2) {
 		uintptr_t *pair = h->auxv + h->nauxv;
 
-		if (mem_read(h, at, pair, 2 * sizeof(*pair)) < 0)
+		if (traced_read(&h->t, at, pair, 2 * sizeof(*pair)) < 0)
 			return -1;
 		at += 2 * sizeof(*pair);
 		if (pair[0] == AT_ENTRY)
-			h->entry = pair[1];
+			h->t.entry = pair[1];
 		if (pair[0] == AT_NULL) {
 			h->nauxv += 2;
-			return h->entry ? 0 : -1;
+			return h->t.entry ? 0 : -1;
 		}
 	}
 	return -1;
@@ -184,9 +129,9 @@ static int read_map(struct held *h, const struct regs *at, int proc_fd)
 {
 	struct procstat st;
 	char path[32];
-	long brk = make_call(h, at, SYS_brk, 0, 0, 0, 0);
+	long brk = traced_call(&h->t, at, SYS_brk, 0, 0, 0, 0);
 
-	snprintf(path, sizeof(path), "%d/stat", (int)h->pid);
+	snprintf(path, sizeof(path), "%d/stat", (int)h->t.pid);
 	if (brk < 0 || procstat_read(proc_fd, path, &st) < 0)
 		return -1;
 	h->map = (struct prctl_mm_map){.start_code = st.code,
@@ -214,8 +159,8 @@ static int set_map(const struct held *h, const struct regs *at,
 {
 	const struct prctl_mm_map m = *map;
 
-	return mem_write(h, scratch_address(h), &m, sizeof(m)) < 0 ||
-			       make_call(h, at, SYS_prctl, PR_SET_MM,
+	return traced_write(&h->t, scratch_address(h), &m, sizeof(m)) < 0 ||
+			       traced_call(&h->t, at, SYS_prctl, PR_SET_MM,
 				       PR_SET_MM_MAP, scratch_address(h),
 				       sizeof(m)) != 0
 		       ? -1
@@ -224,14 +169,31 @@ static int set_map(const struct held *h, const struct regs *at,
 
 static int stop_at_entry(struct held *h, struct regs *at)
 {
-	/* The word that put_text() keeps the rest of. */
-	errno = 0;
-	h->text = ptrace(PTRACE_PEEKTEXT, h->pid, (void *)h->entry, NULL);
-	if (errno || put_text(h, REGS_STOP_TEXT, REGS_STOP_BITS) < 0 ||
-		run_on(h) < 0 || regs_get(h->pid, at) < 0 ||
-		regs_pc(at) != h->entry + REGS_AFTER_STOP)
+	if (traced_keep_text(&h->t) < 0 ||
+		traced_put_text(&h->t, REGS_STOP_TEXT, REGS_STOP_BITS) < 0 ||
+		traced_run(&h->t) < 0 || regs_get(h->t.pid, at) < 0 ||
+		regs_pc(at) != h->t.entry + REGS_AFTER_STOP)
 		return -1;
-	return put_text(h, REGS_CALL_TEXT, REGS_CALL_BITS);
+	return traced_put_text(&h->t, REGS_CALL_TEXT, REGS_CALL_BITS);
+}
+
+struct prefault {
+	const struct held *h;
+	const struct regs *at;
+};
+
+static int prefault_mapping(
+	unsigned long from, unsigned long to, const char *may, void *arg)
+{
+	const struct prefault *p = arg;
+
+	return may[0] == 'r' && traced_call(&p->h->t, p->at, SYS_madvise, from,
+					to - from,
+					may[1] == 'w' ? PREFAULT_WRITE
+						      : PREFAULT_READ,
+					0) == -ESRCH
+		       ? -1
+		       : 0;
 }
 
 /*
@@ -241,48 +203,25 @@ static int stop_at_entry(struct held *h, struct regs *at)
  */
 static int prefault_child(struct held *h, const struct regs *at, int proc_fd)
 {
-	char path[32], line[512], may[5];
-	unsigned long from, to;
-	int fd, r = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%d/maps", (int)h->pid);
-	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-	f = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!f)
-		return -1;
-	while (r == 0 && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx %4s", &from, &to, may) < 3 ||
-			may[0] != 'r')
-			continue;
-		if (strstr(line, " [v"))
-			continue; /* the kernel's */
-		r = make_call(h, at, SYS_madvise, from, to - from,
-			    may[1] == 'w' ? PREFAULT_WRITE : PREFAULT_READ,
-			    0) == -ESRCH;
-	}
-	fclose(f);
-	return -r;
+	return traced_visit_maps(
+		&h->t, proc_fd, prefault_mapping, &(struct prefault){h, at});
 }
 
 static int run_to_entry(struct held *h, int proc_fd, const char **why)
 {
 	struct regs at;
-	char path[32];
 	int status;
 
 	*why = "wait for its exec";
-	if (waitpid(h->pid, &status, __WALL) != h->pid || !WIFSTOPPED(status) ||
-		WSTOPSIG(status) != SIGTRAP ||
-		ptrace(PTRACE_SETOPTIONS, h->pid, NULL,
+	if (waitpid(h->t.pid, &status, __WALL) != h->t.pid ||
+		!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP ||
+		ptrace(PTRACE_SETOPTIONS, h->t.pid, NULL,
 			(void *)(PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP)) <
 			0 ||
-		regs_get(h->pid, &at) < 0)
+		regs_get(h->t.pid, &at) < 0)
 		return -1;
 	*why = "open its memory";
-	snprintf(path, sizeof(path), "%d/mem", (int)h->pid);
-	h->mem = openat(proc_fd, path, O_RDWR | O_CLOEXEC);
-	if (h->mem < 0)
+	if (traced_open(&h->t, proc_fd) < 0)
 		return -1;
 	*why = "read its stack";
 	if (read_stack(h, regs_sp(&at)) < 0)
@@ -296,7 +235,7 @@ static int run_to_entry(struct held *h, int proc_fd, const char **why)
 	return read_map(h, &at, proc_fd) < 0 ||
 			       prefault_child(h, &at, proc_fd) < 0 ||
 			       set_map(h, &at, &h->map) < 0 ||
-			       regs_set(h->pid, &at) < 0
+			       regs_set(h->t.pid, &at) < 0
 		       ? -1
 		       : 0;
 }
@@ -305,7 +244,7 @@ int held_take(struct held *h, pid_t child, int proc_fd, int sock, struct err *e)
 {
 	const char *why;
 
-	*h = (struct held){.pid = child, .mem = -1, .sock = sock};
+	*h = (struct held){.t = {.pid = child, .mem = -1}, .sock = sock};
 	if (run_to_entry(h, proc_fd, &why) == 0)
 		return 0;
 	err_errno(e, "hold Python: %s", why);
@@ -424,14 +363,15 @@ static int give_stdio(
 	in.v.iov_len = 1;
 	/* Its descriptors 0 to 2 are closed: these take their places, unless a
 	 * library has something open there. */
-	return mem_write(h, where, &in, sizeof(in)) < 0 ||
-			       make_call(h, at, SYS_recvmsg, SOCK, where, 0,
-				       0) != 1 ||
-			       mem_read(h, where, &in, sizeof(in)) < 0 ||
+	return traced_write(&h->t, where, &in, sizeof(in)) < 0 ||
+			       traced_call(&h->t, at, SYS_recvmsg, SOCK, where,
+				       0, 0) != 1 ||
+			       traced_read(&h->t, where, &in, sizeof(in)) < 0 ||
 			       in.m.msg_flags & MSG_CTRUNC ||
 			       memcmp(CMSG_DATA((struct cmsghdr *)in.control),
 				       wanted, sizeof(wanted)) != 0 ||
-			       make_call(h, at, SYS_close, SOCK, 0, 0, 0) != 0
+			       traced_call(
+				       &h->t, at, SYS_close, SOCK, 0, 0, 0) != 0
 		       ? -1
 		       : 0;
 }
@@ -443,17 +383,18 @@ static int start_program(struct held *h, const char *const *argv,
 	struct regs at;
 	uintptr_t sp;
 
-	if (lay_out(h, &s, argv, env) < 0 || regs_get(h->pid, &at) < 0)
+	if (lay_out(h, &s, argv, env) < 0 || regs_get(h->t.pid, &at) < 0)
 		return -1;
 	sp = stack_pointer(h, &s);
-	if (mem_write(h, sp, stack_bytes(&s), s.used) < 0 ||
-		mem_write(h, h->env, s.env, h->nenv * sizeof(*s.env)) < 0 ||
+	if (traced_write(&h->t, sp, stack_bytes(&s), s.used) < 0 ||
+		traced_write(&h->t, h->env, s.env, h->nenv * sizeof(*s.env)) <
+			0 ||
 		give_stdio(h, &at, stdio) < 0 || set_map(h, &at, &s.map) < 0 ||
-		put_text(h, h->text, -1) < 0)
+		traced_put_text(&h->t, h->t.text, -1) < 0)
 		return -1;
-	regs_go(&at, h->entry, sp);
-	return regs_set(h->pid, &at) < 0 ||
-			       ptrace(PTRACE_DETACH, h->pid, NULL, NULL) < 0
+	regs_go(&at, h->t.entry, sp);
+	return regs_set(h->t.pid, &at) < 0 ||
+			       ptrace(PTRACE_DETACH, h->t.pid, NULL, NULL) < 0
 		       ? -1
 		       : 0;
 }
@@ -461,7 +402,7 @@ static int start_program(struct held *h, const char *const *argv,
 pid_t held_release(struct held *h, const char *const *argv,
 	const char *const *env, const int stdio[3])
 {
-	pid_t pid = h->pid;
+	pid_t pid = h->t.pid;
 
 	if (start_program(h, argv, env, stdio) < 0) {
 		held_drop(h);

@@ -48,6 +48,8 @@
 #define OOM_INIT 100
 #define OOM_ASLEEP 100
 #define OOM_MOST 1000
+/* The part of the jail's memory that a copy may have beside the guest's. */
+#define TRIAL_DEN 8
 /* How long to wait for discarded checkpoints to be gone. */
 #define DISCARD_MS 200
 
@@ -300,7 +302,7 @@ static int reap_dead(struct pid1 *p)
 		if (forget_pid(p->checkpoints, &p->ncheckpoints, pid) ||
 			forget_pid(p->ending, &p->nending, pid))
 			limit_processes(p);
-		if (pid == p->spawn.held.pid)
+		if (pid == p->spawn.held.t.pid)
 			held_forget(&p->spawn.held);
 		n++;
 	}
@@ -348,7 +350,7 @@ static void on_spawn(struct pid1 *p, const struct wire_init *m)
 	/* Init waits until Python is started. The rest of another guest, asleep
 	 * for an undo, must not stop the new one meanwhile. Where Python is
 	 * held there is no other process. */
-	if (!p->spawn.held.pid)
+	if (!p->spawn.held.t.pid)
 		kill(-1, SIGSTOP);
 	pid = spawn_start(&p->spawn, p->tty, p->line, p->fds, &e);
 	if (pid < 0) {
@@ -528,6 +530,19 @@ static void on_hold(struct pid1 *p, const struct wire_init *m)
 	tell_warden(p, &r, NULL, 0);
 }
 
+/* Of all that is in the jail, the kernel ends the copy first. */
+static void on_confine(struct pid1 *p, const struct wire_init *m)
+{
+	struct wire_init r = {.type = INIT_CONFINED, .seq = m->seq};
+
+	if (m->npids != 1 || m->pids[0] <= 1)
+		return;
+	oom_set(p, m->pids[0], OOM_MOST);
+	trial_confine(m->pids[0], p->ctx.proc_fd,
+		p->spawn.spec->limits.memory_bytes / TRIAL_DEN, &r.err);
+	tell_warden(p, &r, NULL, 0);
+}
+
 static const struct {
 	enum wire_init_type type;
 	void (*serve)(struct pid1 *, const struct wire_init *);
@@ -546,6 +561,7 @@ static const struct {
 	{INIT_WRITE_STACK, on_write_stack},
 	{INIT_LEASE, on_lease},
 	{INIT_HOLD, on_hold},
+	{INIT_CONFINE, on_confine},
 };
 
 static void serve_one(struct pid1 *p)

@@ -9,6 +9,8 @@
  *	notify.c	what guests must ask for: locks, anonymous shared memory
  *	held.c		Python, started before it is known what it runs
  *	init.c		pid 1 of the jail
+ *	trial.c		confine a copy of the guest that is to answer a question
+ *	traced.c	another process makes system calls for us
  *	procs.c		what the jail's processes do and use, read from /proc
  *	spawn.c		start Python in the jail
  *	sweep.c		stop, continue and kill everything in the jail, from pid
@@ -101,6 +103,51 @@ struct notify {
  * does. */
 void notify_serve(struct notify *a);
 
+/* ---- traced.c ---- */
+
+struct regs; /* regs.h */
+
+/* A process that init traces and that is stopped. */
+struct traced {
+	pid_t pid;
+	int mem;	 /* its memory; owned */
+	uintptr_t entry; /* where calls are made */
+	long text;	 /* what belongs there */
+	int patience_ms; /* with it to stop; 0: init trusts it, and waits */
+};
+
+/* Each returns 0, or -1. traced_open() opens its memory; traced_keep_text()
+ * reads `text`; traced_put_text() puts those bits of a word at `entry`;
+ * traced_wait() waits for its next stop; traced_run() lets it run up to the
+ * next of ours. */
+int traced_open(struct traced *t, int proc_fd);
+int traced_keep_text(struct traced *t);
+int traced_put_text(const struct traced *t, long text, long bits);
+int traced_wait(const struct traced *t, int *status);
+int traced_run(const struct traced *t);
+int traced_read(const struct traced *t, uintptr_t at, void *buf, size_t n);
+int traced_write(
+	const struct traced *t, uintptr_t at, const void *buf, size_t n);
+
+/* Have it make a system call, with REGS_CALL_TEXT at `entry` and its registers
+ * as in `at` otherwise. The result, negative errno, or -ESRCH. */
+long traced_call(const struct traced *t, const struct regs *at, long nr,
+	unsigned long a, unsigned long b, unsigned long c, unsigned long d);
+
+/* Visit its mappings but the kernel's, `may` such as "rw-p", until a visit
+ * returns nonzero: that, or -1 where they cannot be read. */
+int traced_visit_maps(const struct traced *t, int proc_fd,
+	int (*visit)(unsigned long from, unsigned long to, const char *may,
+		void *arg),
+	void *arg);
+
+/* ---- trial.c ---- */
+
+/* Confine a copy of the guest, a child of ours that is asleep: with
+ * SECCOMP_TRIAL, and with at most `room` bytes of memory more than it has. 0;
+ * or -1 with e: it is dead, or dies. */
+int trial_confine(pid_t pid, int proc_fd, int64_t room, struct err *e);
+
 /* ---- held.c ---- */
 
 /* Pairs in an auxiliary vector: more than any kernel has. */
@@ -108,15 +155,13 @@ void notify_serve(struct notify *a);
 
 /* A process that is stopped where its program begins. All zero: none. */
 struct held {
-	pid_t pid;
-	int mem;	      /* its memory; owned */
-	int sock;	      /* its descriptors come through it; owned */
-	uintptr_t entry, top; /* where it stops; its stack there */
-	uintptr_t env;	      /* its list of variables */
+	struct traced t; /* stopped at its entry */
+	int sock;	 /* its descriptors come through it; owned */
+	uintptr_t top;	 /* its stack there */
+	uintptr_t env;	 /* its list of variables */
 	size_t nenv;
 	uintptr_t auxv[2 * HELD_AUXV_MAX];
 	size_t nauxv;		 /* words */
-	long text;		 /* what belongs at `entry` */
 	struct prctl_mm_map map; /* as the kernel has it */
 };
 

@@ -176,8 +176,8 @@ int spawn_lease(struct spawn *s, const struct jail_spec *spec,
 {
 	int same = 0;
 
-	if (s->held.pid &&
-		(lower_rlimits(s, s->held.pid, plan, &same) < 0 || !same))
+	if (s->held.t.pid &&
+		(lower_rlimits(s, s->held.t.pid, plan, &same) < 0 || !same))
 		held_drop(&s->held);
 	if (spec->mode == SPEC_CELL && live > 0 &&
 		lower_rlimits(s, live, plan, &same) < 0)
@@ -464,7 +464,7 @@ int spawn_hold(struct spawn *s, int tty, int proc_fd, struct err *e)
 	int pair[2];
 	pid_t pid;
 
-	if (s->held.pid || s->spec->mode != SPEC_PROGRAM)
+	if (s->held.t.pid || s->spec->mode != SPEC_PROGRAM)
 		return err_set(e, "hold Python: malformed request");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, "hold Python");
@@ -483,7 +483,7 @@ static pid_t release_held(struct spawn *s, const struct start *st)
 	struct argv a = {.v = {s->spec->python}, .n = 1};
 	int stdio[3];
 
-	if (!s->held.pid)
+	if (!s->held.t.pid)
 		return -1;
 	if (st->program->env[0]) {
 		held_drop(&s->held);

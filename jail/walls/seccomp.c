@@ -40,12 +40,18 @@ static const struct {
 	[SECCOMP_INIT_SHARED] = {"init", CODE(seccomp_bpf_init_shared)},
 	[SECCOMP_SERVER] = {"server", CODE(seccomp_bpf_server)},
 	[SECCOMP_CONTROL] = {"front end", CODE(seccomp_bpf_control)},
+	[SECCOMP_TRIAL] = {"trial", CODE(seccomp_bpf_trial)},
 #endif
 };
 
 int seccomp_size(enum seccomp_profile profile)
 {
 	return entries[profile].n;
+}
+
+const struct sock_filter *seccomp_code(enum seccomp_profile profile)
+{
+	return entries[profile].code;
 }
 
 /* unshare(0) asks for nothing, so only a filter refuses it. */

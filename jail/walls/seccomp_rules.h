@@ -40,6 +40,7 @@ enum {
 	SHARED = 16,
 	SERVER = 32,
 	CONTROL = 64,
+	TRIAL = 128,
 	FRONT = PERSONS | SERVER | CONTROL,
 	INIT = OWN | SHARED,
 	JAIL = GUEST | NOMEM | INIT,
@@ -184,13 +185,12 @@ static const struct rules_group rules_groups[] = {
 		"their file is gone, or as long as it is the host's, and no "
 		"limit counts them. With this errno programs copy instead",
 		"splice tee vmsplice sendfile"},
-	{GUEST | NOMEM | FRONT, REFUSE, "only our own code loads filters",
-		"seccomp"},
+	{FRONT, REFUSE, "only our own code loads filters", "seccomp"},
 	{ALL, REFUSE, "mounts, by the old and the new interface",
 		"mount umount2 pivot_root chroot fsopen fsconfig fsmount "
 		"fspick open_tree open_tree_attr move_mount mount_setattr "
 		"statmount listmount"},
-	{ALL, REFUSE, "namespaces", "unshare setns"},
+	{ALL | TRIAL, REFUSE, "namespaces", "unshare setns"},
 	{ALL, REFUSE, "reaching into other processes",
 		"process_vm_readv process_vm_writev process_madvise "
 		"process_mrelease kcmp get_robust_list "
@@ -248,6 +248,38 @@ static const struct rules_group rules_groups[] = {
 		"a filter cannot read its arguments, which are in memory; libc "
 		"falls back to clone",
 		"clone3"},
+
+	/* ---- a copy of Python that answers a question (trial.c) ---- */
+	{TRIAL, ALLOW, "it reads files, which may import a module",
+		"read readv pread64 preadv preadv2 lseek close stat lstat "
+		"fstat newfstatat statx statfs fstatfs access faccessat "
+		"faccessat2 readlink readlinkat getdents getdents64 getcwd"},
+	{TRIAL, ALLOW, "it computes, in memory of its own",
+		"brk munmap mremap mincore madvise membarrier futex "
+		"futex_waitv futex_wake futex_wait futex_requeue "
+		"set_robust_list rseq restart_syscall sched_yield getrandom"},
+	{TRIAL, ALLOW, "it looks at itself and at clocks",
+		"getpid getppid gettid getuid geteuid getgid getegid "
+		"getresuid getresgid getgroups getpgrp getpgid getsid uname "
+		"sysinfo getcpu clock_gettime clock_getres clock_nanosleep "
+		"nanosleep gettimeofday time times getrlimit getrusage "
+		"getpriority sched_getaffinity"},
+	{TRIAL, ALLOW, "its own handlers of signals, and its end",
+		"rt_sigaction rt_sigprocmask rt_sigpending rt_sigreturn "
+		"sigaltstack exit exit_group"},
+	{TRIAL, ALLOW,
+		"it is asked, and answers, on a socket; any other that Python "
+		"had is a dead one in the copy (park.py)",
+		"sendto recvfrom recvmsg poll ppoll select pselect6"},
+	{TRIAL, REFUSE, "it starts and signals nothing",
+		"clone clone3 fork vfork execve execveat kill tkill tgkill "
+		"rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal"},
+	{TRIAL, REFUSE, "it changes no file",
+		"creat truncate ftruncate fallocate rename renameat renameat2 "
+		"unlink unlinkat mkdir mkdirat rmdir link linkat symlink "
+		"symlinkat mknod mknodat chmod fchmod fchmodat fchmodat2 "
+		"chown fchown lchown fchownat utime utimes utimensat "
+		"futimesat pwrite64 pwritev pwritev2 flock"},
 };
 
 /*
@@ -630,6 +662,46 @@ static const struct rules_check rules_checks[] = {
 	 "only the times of an open file",
 	 "utimensat", {
 		IF(ALLOW, IS_NULL(1))}},
+
+	{GUEST | NOMEM, REFUSE,
+	 "only our own code loads filters: pid 1, into a copy of Python that it "
+	 "traces (trial.c)",
+	 "seccomp", {
+		IF(ASK, EQ(0, SECCOMP_SET_MODE_FILTER), EQ(1, 0))}},
+
+	/* A copy of Python that answers a question. */
+
+	{TRIAL, REFUSE,
+	 "its standard output is /dev/null, and it writes to nothing else",
+	 "write writev", {
+		IF(ALLOW, ONE_OF(0, 0, 1, 2))}},
+
+	{TRIAL, ALLOW, "only for reading", "open", {
+		IF(REFUSE, ANY(1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC))}},
+
+	{TRIAL, ALLOW, "only for reading", "openat", {
+		IF(REFUSE, ANY(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC))}},
+
+	{TRIAL, ALLOW, "no memory that it shares is written to", "mmap", {
+		IF(REFUSE, ANY(3, MAP_SHARED), ANY(2, PROT_WRITE))}},
+
+	{TRIAL, ALLOW,
+	 "pid 1 has made what it shares read-only, and so it stays",
+	 "mprotect", {
+		IF(REFUSE, ANY(2, PROT_WRITE))}},
+
+	{TRIAL, ENOTTY, "it has no terminal", "ioctl", {
+		IF(REFUSE, ONE_OF(1, TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS, TIOCEXCL))}},
+
+	{TRIAL, REFUSE, "reading flags of a descriptor", "fcntl", {
+		IF(ALLOW, ONE_OF(1, F_GETFD, F_SETFD, F_GETFL))}},
+
+	{TRIAL, REFUSE, "reading its own limits", "prlimit64", {
+		IF(ALLOW, EQ(0, 0), IS_NULL(2))}},
+
+	{TRIAL, REFUSE, "reading, and names of mappings", "prctl", {
+		IF(ALLOW, ONE_OF(0, PR_GET_NAME, PR_GET_SECCOMP, PR_GET_NO_NEW_PRIVS,
+			RULES_PR_SET_VMA))}},
 };
 /* clang-format on */
 

@@ -345,8 +345,10 @@ enum seccomp_profile {
 			      * without inotify */
 	SECCOMP_SERVER,	     /* FRONT that accepts clients */
 	SECCOMP_CONTROL,     /* FRONT that other terminals come to */
+	SECCOMP_TRIAL,	     /* a copy of Python that reads and computes: no
+			      * process, no file, no memory of others changes */
 };
-#define SECCOMP_PROFILES 7
+#define SECCOMP_PROFILES 8
 
 /* Confine every thread of the process, for good. Needs no_new_privs, which
  * SECCOMP_FRONT and SECCOMP_SERVER set themselves. Verified by a call that
@@ -366,5 +368,8 @@ int seccomp_pairs_only(struct err *e);
 
 /* Number of instructions of a filter, 0 where this processor has none. */
 int seccomp_size(enum seccomp_profile profile);
+
+/* The instructions, for a process that is traced. */
+const struct sock_filter *seccomp_code(enum seccomp_profile profile);
 
 #endif

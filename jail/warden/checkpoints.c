@@ -67,14 +67,19 @@ static void forget_checkpoint(struct checkpoints *c, int i)
 		(size_t)(c->n - i) * sizeof(c->kept[0]));
 }
 
+void checkpoints_end_copy(struct checkpoints *c, int32_t pid)
+{
+	link_ask_pid(c->link, INIT_DISCARD, pid);
+	c->ending = c->link->seq;
+	c->leaving[c->discarded++ % CHECKPOINTS_MAX] = pid;
+}
+
 static void end_checkpoint(struct checkpoints *c, int i)
 {
 	int32_t pid = c->kept[i].pid;
 
 	forget_checkpoint(c, i);
-	link_ask_pid(c->link, INIT_DISCARD, pid);
-	c->ending = c->link->seq;
-	c->leaving[c->discarded++ % CHECKPOINTS_MAX] = pid;
+	checkpoints_end_copy(c, pid);
 }
 
 int checkpoints_leaving(const struct checkpoints *c)
@@ -155,13 +160,13 @@ static int be_late(struct checkpoints *c)
 	return 0;
 }
 
-/* Send PARK with the copy's socket, and take the live guest's answer. 0; -1
- * when there is none; GUEST_LATE; SESSION_OVER. */
+/* Send PARK, or TRIAL, with the copy's socket, and take the live guest's
+ * answer. 0; -1 when there is none; GUEST_LATE; SESSION_OVER. */
 static int ask_to_park(struct checkpoints *c, uint32_t next, int sock,
 	int64_t deadline, struct guest_message *m)
 {
 	struct guest *g = c->guest;
-	size_t n = wire_park_encode(m->bytes, next);
+	size_t n = wire_park_encode(m->bytes, next, next == CHECKPOINTS_TRIAL);
 	int64_t asked = now_ms();
 	int r;
 
@@ -212,9 +217,9 @@ static void keep_copy(struct checkpoints *c, uint32_t next, int sock,
 	link_ask(c->link, INIT_CHECKPOINTS, &pids, NULL, 0);
 }
 
-int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
+int checkpoints_copy(struct checkpoints *c, uint32_t next, int64_t deadline_ms,
+	int *sock, struct guest_message *m)
 {
-	struct guest_message m;
 	int64_t asked = now_ms();
 	auto_close int ours = -1;
 	int pair[2], r, same;
@@ -224,7 +229,7 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 		return 0;
 	ours = pair[0];
 	io_refuse_fds(ours);
-	r = ask_to_park(c, next, pair[1], deadline_ms, &m);
+	r = ask_to_park(c, next, pair[1], deadline_ms, m);
 	close(pair[1]);
 	if (r == GUEST_LATE)
 		return be_late(c);
@@ -232,23 +237,35 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 		c->skip = 0; /* another guest takes its place */
 		return r;
 	}
-	c->failed = failure_in_words(m.wire.text);
-	same = m.wire.same;
-	if (!m.wire.ok)
+	c->failed = failure_in_words(m->wire.text);
+	same = m->wire.same;
+	if (!m->wire.ok)
 		return 0;
-	r = guest_await_fair(c->guest, ours, &m, deadline_ms);
+	r = guest_await_fair(c->guest, ours, m, deadline_ms);
 	checkpoints_note_deaths(c);
 	if (r == 0 || r == GUEST_LATE)
 		unhang_guest(c, asked);
 	if (r == GUEST_LATE)
 		return be_late(c);
 	c->unfinished += r == 0;
-	if (r != 1 || m.wire.type != GUEST_ASLEEP || m.wire.pid <= 1 ||
-		m.wire.pid == c->guest->pid)
+	if (r != 1 || m->wire.type != GUEST_ASLEEP || m->wire.pid <= 1 ||
+		m->wire.pid == c->guest->pid)
 		return r == SESSION_OVER ? r : 0;
-	keep_copy(c, next, fd_take(&ours), &m.wire, same);
-	c->unfinished = 0;
+	m->wire.same = same;
+	*sock = fd_take(&ours);
 	return 1;
+}
+
+int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
+{
+	struct guest_message m;
+	int sock, r = checkpoints_copy(c, next, deadline_ms, &sock, &m);
+
+	if (r == 1) {
+		keep_copy(c, next, sock, &m.wire, m.wire.same);
+		c->unfinished = 0;
+	}
+	return r;
 }
 
 enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c)

@@ -209,40 +209,88 @@ static int ask_await(struct warden *w, struct guest_message *m)
 	return guest_await(g, g->ctl, m, now_ms() + ASK_GRACE_MS);
 }
 
-static int serve_ask(struct warden *w, struct front_request *q)
+/* The answer becomes the reply. */
+static int keep_answer(struct front_request *q, const struct wire_guest *m)
+{
+	q->nbytes = m->answer_n;
+	q->bytes = malloc(q->nbytes + 1);
+	if (!q->bytes)
+		return err_errno(&q->reply.err, "hold the answer");
+	memcpy(q->bytes, m->answer, q->nbytes);
+	return 0;
+}
+
+/* Ask the live guest. 1, and a message that is about the question; 0 no answer
+ * within its time; -1 the guest has ended, or is broken; SESSION_OVER. */
+static int ask_live(struct warden *w, const struct trial_question *t, int alone,
+	struct guest_message *m)
+{
+	size_t n =
+		wire_ask_encode(m->bytes, t->no, t->kind, alone, t->text, t->n);
+	int r;
+
+	if (guest_send(&w->guest, m->bytes, n, -1) < 0)
+		return 0;
+	r = ask_await(w, m);
+	return r == 1 && ((m->wire.type != GUEST_ANSWER &&
+				  m->wire.type != GUEST_WANTS) ||
+				 m->wire.no != t->no)
+		       ? -1
+		       : r;
+}
+
+/* Ask the live guest, and where it says so a copy of it. As ask_live(). *kept:
+ * 0 the reply has the answer, -1 its error is set. */
+static int ask_guest(struct warden *w, struct front_request *q, int *kept)
 {
 	char text[WIRE_ANSWER_MAX];
 	ssize_t n = ask_text(q, text, sizeof(text));
+	struct trial_question t = {.no = q->m.seq,
+		.kind = (enum jail_question)q->m.a,
+		.text = text,
+		.n = (size_t)n};
 	struct guest_message m;
-	int32_t killed;
-	size_t len;
 	int r;
 
-	if (n < 0 || q->m.a < 0 || q->m.a > ASK_SIGNATURE)
+	*kept = -1;
+	if (n < 0)
+		return err_set(&q->reply.err, "malformed question"), 1;
+	r = ask_live(w, &t, 0, &m);
+	if (r == 1 && m.wire.type == GUEST_WANTS)
+		r = trial_ask(w, &t, &m, &q->reply.err);
+	if (r == TRIAL_NO_COPY)
+		r = ask_live(w, &t, 1, &m);
+	else if (r == TRIAL_FAILED)
+		return 1;
+	if (r != 1)
+		return r;
+	if (m.wire.type != GUEST_ANSWER)
+		return -1;
+	*kept = keep_answer(q, &m.wire);
+	return 1;
+}
+
+static int serve_ask(struct warden *w, struct front_request *q)
+{
+	int32_t killed;
+	int r, kept;
+
+	if (q->m.a < 0 || q->m.a > ASK_SIGNATURE)
 		return err_set(&q->reply.err, "malformed question");
 	/* A thread that does not give way would cost the variables. */
 	if (q->m.a == ASK_SIGNATURE && w->guest.threads)
 		return err_set(&q->reply.err, "Python has threads");
-	len = wire_ask_encode(
-		m.bytes, q->m.seq, (enum jail_question)q->m.a, text, (size_t)n);
 	warden_continue(w);
-	if (guest_send(&w->guest, m.bytes, len, -1) < 0)
-		return ask_failed(w, q, 0);
-	r = ask_await(w, &m);
+	r = ask_guest(w, q, &kept);
 	if (r == SESSION_OVER)
 		return r;
-	if (r != 1 || m.wire.type != GUEST_ANSWER || m.wire.no != q->m.seq)
+	if (r != 1)
 		return ask_failed(w, q, r == 0);
-	q->nbytes = m.wire.answer_n;
-	q->bytes = malloc(q->nbytes + 1);
-	r = q->bytes ? 0 : err_errno(&q->reply.err, "hold the answer");
-	if (q->bytes)
-		memcpy(q->bytes, m.wire.answer, q->nbytes);
 	if (warden_stop(w, &killed) == SESSION_OVER) {
 		free(q->bytes);
 		return SESSION_OVER;
 	}
-	return r;
+	return kept;
 }
 
 static int serve_run(struct warden *w, struct front_request *q)

@@ -17,6 +17,7 @@
  *	guest.c		the live guest: the process that runs the cells
  *	helper.c	a child of the warden that may be kept waiting in its
  *			place
+ *	trial.c		a question for whose answer code of the user's runs
  *	tally.c		what a jail uses, added up where no cgroup does it
  *	jail.c		one jail: its processes and descriptors
  *	program.c	one program in a jail of its own
@@ -48,6 +49,7 @@
 struct work_result;
 struct guest;
 struct warden;
+struct guest_message;
 struct warden_jail;
 
 /* ---- side.c ---- */
@@ -351,6 +353,14 @@ void checkpoints_note_deaths(struct checkpoints *c);
 LINK_CHECKED int checkpoints_take(
 	struct checkpoints *c, uint32_t next, int64_t deadline_ms);
 
+/* The same, but the copy is not kept: its socket (owned by the caller) is
+ * *sock, and the message ASLEEP with its pid is in `m`. CHECKPOINTS_TRIAL as
+ * `next`: the copy is for trial.c. checkpoints_end_copy() ends one. */
+#define CHECKPOINTS_TRIAL UINT32_MAX
+LINK_CHECKED int checkpoints_copy(struct checkpoints *c, uint32_t next,
+	int64_t deadline_ms, int *sock, struct guest_message *m);
+void checkpoints_end_copy(struct checkpoints *c, int32_t pid);
+
 /* Decide if a checkpoint is due after this cell: NO_CHECKPOINT_NONE, or why
  * not. */
 enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c);
@@ -415,6 +425,23 @@ LINK_CHECKED int checkpoints_kill_others(
  * it (its socket is gone). 0; -1 when none does; SESSION_OVER. */
 LINK_CHECKED int checkpoints_wake_newest(
 	struct checkpoints *c, struct checkpoint *woken, int32_t *killed);
+
+/* ---- trial.c ---- */
+
+struct trial_question {
+	uint32_t no;
+	enum jail_question kind;
+	const char *text;
+	size_t n;
+};
+
+/* The live guest has said GUEST_WANTS, which is in `m`: a copy of it answers.
+ * 1 and `m` is the answer; TRIAL_NO_COPY: none could be made; TRIAL_FAILED with
+ * e: it did not answer; -1 the live guest has ended; SESSION_OVER. */
+#define TRIAL_NO_COPY 2
+#define TRIAL_FAILED 3
+LINK_CHECKED int trial_ask(struct warden *w, const struct trial_question *q,
+	struct guest_message *m, struct err *e);
 
 /* ---- work.c ---- */
 

@@ -61,6 +61,7 @@ static const struct form {
 	{"ASLEEP", GUEST_ASLEEP, {PID, NAMES, THREADS}},
 	{"AWAKE", GUEST_AWAKE, {PID, NAMES}},
 	{"ANSWER", GUEST_ANSWER, {NO, LENGTH}},
+	{"WANTS", GUEST_WANTS, {NO, LENGTH}},
 };
 
 static const struct {
@@ -150,12 +151,11 @@ static const struct form *scan_form(struct scan *s)
 	return NULL;
 }
 
-/* Check the bytes behind the line: none, or after ANSWER those that it
- * announced. */
+/* Check the bytes behind the line: none, or those that it announced. */
 static int guest_payload(struct wire_guest *m, const char *line_end,
 	const char *end, struct err *e)
 {
-	if (m->type != GUEST_ANSWER)
+	if (m->type != GUEST_ANSWER && m->type != GUEST_WANTS)
 		return line_end == end ? 0 : err_set(e, "bytes after message");
 	if (line_end == end || (size_t)(end - line_end - 1) != m->answer_n)
 		return err_set(e, "answer of the wrong length");
@@ -200,12 +200,12 @@ size_t wire_cell_encode(char *buf, uint32_t no, size_t bytes, uint32_t crc,
 		buf, "CELL %u %zu %u %s %s", no, bytes, crc, mark, kinds[kind]);
 }
 
-size_t wire_park_encode(char *buf, uint32_t no)
+size_t wire_park_encode(char *buf, uint32_t no, int trial)
 {
-	return (size_t)sprintf(buf, "PARK %u", no);
+	return (size_t)sprintf(buf, "%s %u", trial ? "TRIAL" : "PARK", no);
 }
 
-size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q,
+size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q, int alone,
 	const char *text, size_t n)
 {
 	static const char *const kinds[] = {
@@ -222,7 +222,8 @@ size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q,
 
 	if (n > WIRE_ANSWER_MAX)
 		n = WIRE_ANSWER_MAX;
-	len = (size_t)sprintf(buf, "ASK %u %s %zu\n", id, kinds[q], n);
+	len = (size_t)sprintf(buf, "ASK %u %s %zu%s\n", id, kinds[q], n,
+		alone ? " alone" : "");
 	if (n > 0)
 		memcpy(buf + len, text, n);
 	return len + n;
@@ -405,7 +406,7 @@ int wire_init_check(const struct wire_init *m, size_t n, struct err *e)
 {
 	if (n != sizeof(*m))
 		return err_set(e, "init message of %zu bytes", n);
-	if ((unsigned)m->type > INIT_HELD || m->npids < 0 ||
+	if ((unsigned)m->type > INIT_CONFINED || m->npids < 0 ||
 		m->npids > WIRE_PIDS_MAX || !err_terminated(&m->err))
 		return err_set(e, "malformed init message");
 	return 0;

@@ -14,7 +14,12 @@
  *                                (with a pipe) and report pictures there;
  *                                kind: silent prompt image
  *     PARK no                    (with a socket) leave a checkpoint behind
- *     ASK id kind bytes LF text  answer a question (enum jail_question)
+ *     TRIAL no                   (with a socket) leave a copy behind that will
+ *                                answer a question; PARKED, ASLEEP and RESUME
+ *                                are as for PARK
+ *     ASK id kind bytes [alone] LF text
+ *                                answer a question (enum jail_question); alone:
+ *                                no copy can, so without what WANTS one
  *     RESUME                     (to a checkpoint, on its own socket) continue
  *     START bits at bytes        (SPEC_CELL, with a file, and what is not the
  *                                tty of 0, 1 and 2) run the program -e with
@@ -37,6 +42,8 @@
  *     ASLEEP pid names threads   (checkpoint) it may be stopped from now on
  *     AWAKE pid names            (checkpoint, after RESUME) it is live now
  *     ANSWER id bytes LF text
+ *     WANTS id bytes LF text     only a copy may answer that: code of the
+ *                                user's would run, of this expression
  *
  * The guest is hostile: wire_guest_decode() accepts exactly these messages,
  * bounded. Any other is an error, and the guest is killed for it.
@@ -71,6 +78,7 @@ enum wire_guest_type {
 	GUEST_ASLEEP,
 	GUEST_AWAKE,
 	GUEST_ANSWER,
+	GUEST_WANTS,
 };
 
 struct wire_guest {
@@ -85,7 +93,7 @@ struct wire_guest {
 	int marked;	    /* DONE: the guest wrote the end mark */
 	int ok, same;	    /* PARKED */
 	char text[64];	    /* version, reason: printable ASCII */
-	const char *answer; /* points into the message */
+	const char *answer; /* ANSWER, WANTS: points into the message */
 	uint32_t answer_n;
 };
 
@@ -96,8 +104,8 @@ int wire_guest_decode(
 /* Encode; each returns the length. `buf` must hold WIRE_GUEST_MAX bytes. */
 size_t wire_cell_encode(char *buf, uint32_t no, size_t bytes, uint32_t crc,
 	const char *mark, enum jail_cell kind);
-size_t wire_park_encode(char *buf, uint32_t no);
-size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q,
+size_t wire_park_encode(char *buf, uint32_t no, int trial);
+size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q, int alone,
 	const char *text, size_t n);
 size_t wire_resume_encode(char *buf);
 size_t wire_start_encode(char *buf, unsigned tty_bits, size_t at, size_t bytes);
@@ -135,6 +143,7 @@ enum wire_init_type {
 	INIT_WRITE_STACK, /* send pids[0] the stack signal */
 	INIT_LEASE,	  /* fds: a sealed struct spec_lease */
 	INIT_HOLD,	  /* start Python ahead for the next SPAWN (held.c) */
+	INIT_CONFINE,	  /* pids[0], a copy that is asleep (trial.c) */
 	/* init -> warden */
 	INIT_BUILT,   /* fds: tty master, tty slave, line master, /tmp,
 		       * /dev/shm, /proc */
@@ -145,7 +154,8 @@ enum wire_init_type {
 	INIT_KILLED,
 	INIT_DISCARDED,
 	INIT_LEASED,
-	INIT_HELD, /* or not, where that cannot be: `err` */
+	INIT_HELD,     /* or not, where that cannot be: `err` */
+	INIT_CONFINED, /* or dead: `err` */
 };
 
 struct wire_init {

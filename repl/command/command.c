@@ -55,7 +55,7 @@ const struct command commands[] = {
 	{"save", "FILE", ARG_HOST, 1, 1,
 		"write the cells that ran as a script on the host",
 		script_save},
-	{"history", "[-g] [-n] [TEXT]", ARG_NONE, 0, COMMAND_VERBATIM,
+	{"history", "[-gn] [TEXT]", ARG_NONE, 0, COMMAND_VERBATIM,
 		"cells of this session and those before", cells_history},
 	{"out", "[N]", ARG_NUMBER, 0, 1,
 		"page through the full output of a cell", cells_out},
@@ -90,11 +90,14 @@ static int complete_python(struct session *s, const char *text, size_t cursor,
 	size_t from, struct complete_list *out)
 {
 	auto_free char *answer = NULL;
+	struct err e = {0};
 	size_t n;
 
 	if (jail_ask(s->jail, ASK_COMPLETE, text + from, cursor - from, &answer,
-		    &n, NULL) < 0)
+		    &n, &e) < 0) {
+		text_safe(out->why, sizeof(out->why), e.msg, strlen(e.msg));
 		return -1;
+	}
 	out->python = from;
 	return complete_answer(out, answer, n);
 }

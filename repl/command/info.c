@@ -137,6 +137,26 @@ int info_diff(struct session *s, const struct command_line *line, struct err *e)
 	return 0;
 }
 
+/* True if a question may be about this text, and Python cannot mean it: names,
+ * dots and stars; before a last question mark anything but comments and strings
+ * that are open. */
+static bool is_expression(const char *p, const char *end, bool last)
+{
+	size_t quotes[2] = {0};
+
+	if (p == end || isdigit((unsigned char)*p))
+		return false;
+	for (; p < end; p++) {
+		quotes[0] += *p == '\'';
+		quotes[1] += *p == '"';
+		if (!isalnum((unsigned char)*p) && !strchr("_.*", *p) &&
+			(unsigned char)*p < 0x80 &&
+			(!last || !strchr("()[]{}'\" ,:=+-/", *p)))
+			return false;
+	}
+	return quotes[0] % 2 == 0 && quotes[1] % 2 == 0;
+}
+
 bool info_is_question(const char **name, size_t *n, bool *source)
 {
 	const char *p = *name, *end = p + *n;
@@ -148,14 +168,9 @@ bool info_is_question(const char **name, size_t *n, bool *source)
 		before++;
 	for (; p < end && end[-1] == '?'; end--)
 		behind++;
-	if (p == end || (before && behind) || isdigit((unsigned char)*p))
+	if ((before && behind) || before + behind < 1 || before + behind > 2 ||
+		!is_expression(p, end, behind))
 		return false;
-	if (before + behind < 1 || before + behind > 2)
-		return false;
-	for (const char *c = p; c < end; c++)
-		if (!isalnum((unsigned char)*c) && !strchr("_.*", *c) &&
-			(unsigned char)*c < 0x80)
-			return false;
 	*source = before + behind == 2;
 	*name = p;
 	*n = (size_t)(end - p);

@@ -34,7 +34,7 @@ void call_look(struct editor *ed, size_t python)
 		return;
 	if (python < t.cursor)
 		pyblock_call(s, t.cursor - python, &from, &to);
-	if (to - from > NAME_MAX_CHARS)
+	if (to - from > NAME_MAX_CHARS || wmemchr(s + from, '\n', to - from))
 		from = to;
 	if (to - from == c->name.n &&
 		(from == to || !wmemcmp(s + from, c->name.s, c->name.n)))

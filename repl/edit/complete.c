@@ -20,8 +20,17 @@
 
 bool complete_is_safe(const char *s, size_t n)
 {
-	return utf8_is_visible_text(s, n) &&
-	       !memmem(s, n, FRAME_BAR, strlen(FRAME_BAR));
+	const char *end = s + n;
+	uint32_t c;
+
+	if (!utf8_is_visible_text(s, n))
+		return false;
+	while (s < end) {
+		utf8_next(&s, end, &c);
+		if (utf8_is_bar(c))
+			return false;
+	}
+	return true;
 }
 
 int complete_add(struct complete_list *c, const char *s, size_t n)
@@ -271,5 +280,7 @@ void complete_key(struct editor *ed)
 	else if (c.dropped)
 		view_status(
 			&ed->view, "[%zu names not shown: unsafe]", c.dropped);
+	else if (c.why[0])
+		view_status(&ed->view, "[not completed: %s]", c.why);
 	complete_free(&c);
 }

@@ -130,6 +130,7 @@ struct complete_list {
 	char **items;
 	size_t count;
 	size_t dropped; /* candidates refused: unsafe, or too many */
+	char why[120];	/* there are none: what Tab says; safe text */
 };
 
 /* Add a candidate (copied). An empty, unsafe or overlong one, and each behind

@@ -374,55 +374,74 @@ bool pyblock_match(const wchar_t *s, size_t n, size_t at, size_t pair[2])
 	return false;
 }
 
-/* The dotted name before a bracket; from == to: none. */
-struct callee {
+/* A value: names, calls and items joined by dots; from == to: none. */
+struct value {
 	size_t from, to;
 };
 
-/* The callee of a bracket that would follow this token. */
-static struct callee callee_of(const wchar_t *s, const struct pyscan_token *t,
-	struct callee before, bool defines)
-{
-	bool dot = t->kind == PYSCAN_OPERATOR && s[t->start] == '.';
-	bool goes_on = before.from < before.to && before.to == t->start;
+struct value_bracket {
+	size_t at;
+	struct value before; /* what is called, or of which it is an item */
+};
 
-	if (dot && goes_on)
-		return (struct callee){before.from, t->end};
-	if (t->kind != PYSCAN_NAME || defines)
-		return (struct callee){0};
-	if (goes_on && s[t->start - 1] == '.')
-		return (struct callee){before.from, t->end};
-	if (t->start && s[t->start - 1] == '.')
-		return (struct callee){0};
-	return (struct callee){t->start, t->end};
+static bool is_value(struct value v)
+{
+	return v.from < v.to;
+}
+
+/* The value that ends with this token. A dot belongs to the value that it
+ * continues. `before` ends where the token begins, or is none. */
+static struct value extend_value(const wchar_t *s, const struct pyscan_token *t,
+	struct value before, bool defines)
+{
+	bool after_dot = t->start && s[t->start - 1] == '.';
+	size_t from = is_value(before) ? before.from : t->start;
+
+	if (t->kind == PYSCAN_OPERATOR && s[t->start] == '.' &&
+		is_value(before))
+		return (struct value){from, t->end};
+	if (t->kind == PYSCAN_STRING)
+		return (struct value){t->start, t->end};
+	if (t->kind != PYSCAN_NAME || defines || after_dot != is_value(before))
+		return (struct value){0};
+	return (struct value){from, t->end};
 }
 
 bool pyblock_call(const wchar_t *s, size_t n, size_t *from, size_t *to)
 {
 	static const wchar_t *const definitions[] = {L"def", L"class", NULL};
-	struct callee open[DEPTH_MAX], last = {0};
+	struct value_bracket open[DEPTH_MAX];
 	struct pyscan_token t = {0};
+	struct value last = {0};
 	size_t depth = 0;
 	bool defines = false;
 
 	while ((t = pyscan_next(s, n, t.end)).kind != PYSCAN_END) {
-		if (t.kind == PYSCAN_OPEN && depth < DEPTH_MAX)
-			open[depth++] = s[t.start] == '(' && last.to == t.start
-						? last
-						: (struct callee){0};
-		else if (t.kind == PYSCAN_CLOSE && depth)
-			depth--;
-		last = callee_of(s, &t, last, defines);
+		if (last.to != t.start)
+			last = (struct value){0};
+		if (t.kind == PYSCAN_OPEN && depth < DEPTH_MAX) {
+			open[depth++] = (struct value_bracket){t.start, last};
+			last = (struct value){0};
+		} else if (t.kind == PYSCAN_CLOSE && depth) {
+			const struct value_bracket *b = &open[--depth];
+
+			last = (struct value){
+				is_value(b->before) ? b->before.from : b->at,
+				t.end};
+		} else {
+			last = extend_value(s, &t, last, defines);
+		}
 		defines = (defines && t.kind == PYSCAN_SPACE) ||
 			  (t.kind == PYSCAN_NAME &&
 				  pyscan_is_word(definitions, s + t.start,
 					  t.end - t.start));
 	}
-	while (depth && open[depth - 1].from == open[depth - 1].to)
+	while (depth && (s[open[depth - 1].at] != '(' ||
+				!is_value(open[depth - 1].before)))
 		depth--;
 	if (!depth)
 		return false;
-	*from = open[depth - 1].from;
-	*to = open[depth - 1].to;
+	*from = open[depth - 1].before.from;
+	*to = open[depth - 1].before.to;
 	return true;
 }

@@ -54,8 +54,8 @@ bool pyblock_dedent(const wchar_t *s, size_t n, struct pyblock_indent *in);
  * none. */
 bool pyblock_match(const wchar_t *s, size_t n, size_t at, size_t pair[2]);
 
-/* True if the text ends inside the brackets of a call. The dotted name of its
- * callable is [*from, *to). */
+/* True if the text ends inside the brackets of a call. Its callable, an
+ * expression of names, calls and items, is [*from, *to). */
 bool pyblock_call(const wchar_t *s, size_t n, size_t *from, size_t *to);
 
 /* ---- pycolour.c: pure; a mistake only misleads the eye ---- */

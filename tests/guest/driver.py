@@ -232,18 +232,18 @@ class Guest:
     def interrupt(self):
         os.kill(self.pid, signal.SIGINT)
 
-    def send_park(self, sock):
+    def send_park(self, sock, word=b"PARK"):
         """Ask for a checkpoint on a socket, which is taken."""
         self.parks += 1
-        self.ctl.sendmsg([b"PARK %d" % self.parks], [
+        self.ctl.sendmsg([b"%s %d" % (word, self.parks)], [
             (socket.SOL_SOCKET, socket.SCM_RIGHTS,
              array.array("i", [sock.fileno()]))])
         sock.close()
 
-    def park(self):
+    def park(self, word=b"PARK"):
         ours, theirs = socket.socketpair(
             socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.send_park(theirs)
+        self.send_park(theirs, word)
         self.parked = self.say()
         if self.parked not in (b"PARKED %d ok" % self.parks,
                                b"PARKED %d same" % self.parks):
@@ -266,12 +266,24 @@ class Guest:
                 return
             os.waitpid(ended.si_pid, 0)
 
-    def ask(self, kind, text=""):
+    def ask(self, kind, text="", alone=False):
+        """The answer; where the guest wants a copy to answer, the copy's."""
         self.asks += 1
         text = text.encode()
-        self.ctl.send(b"ASK %d %s %d\n" % (
-            self.asks, kind.encode(), len(text)) + text)
+        asked = b"ASK %d %s %d" % (self.asks, kind.encode(), len(text))
+        self.ctl.send(asked + b" alone" * alone + b"\n" + text)
         line, _, answer = self.say().partition(b"\n")
+        self.wanted = None
+        if line.startswith(b"WANTS"):
+            assert line == b"WANTS %d %d" % (self.asks, len(answer))
+            self.wanted = answer.decode()
+            copy = self.park(b"TRIAL")
+            copy.sock.send(b"RESUME")
+            assert receive(copy.sock).startswith(b"AWAKE %d " % copy.pid)
+            copy.sock.send(asked + b"\n" + text)
+            line, _, answer = receive(copy.sock).partition(b"\n")
+            os.kill(copy.pid, signal.SIGKILL)
+            copy.sock.close()
         assert line == b"ANSWER %d %d" % (self.asks, len(answer))
         return answer.decode()
 

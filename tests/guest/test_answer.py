@@ -21,17 +21,52 @@ def test_completion_counts_bytes(guest):
     assert guest.complete("grö") == (4, ["größe"])
 
 
-def test_completion_runs_no_property(guest):
+def test_what_runs_code_of_the_users_is_evaluated_in_a_copy(guest):
     guest.run("ran = []\nclass C:\n  @property\n  def p(self):\n"
               "    ran.append(1); return self\n"
               "  def __getattr__(self, n):\n    ran.append(n); return 1\nc = C()")
     assert "p" in guest.complete("c.")[1]
-    assert guest.complete("c.p.") == (0, [])
-    assert guest.complete("c.q.") == (0, [])
+    assert guest.wanted == "c"
+    assert "p" in guest.complete("c.p.")[1]
+    assert guest.wanted == "c.p"
+    assert guest.complete("c.q.rea") == (3, ["real"])
+    assert guest.complete("x = [c.p.q, (c.q + 1).rea") == (3, ["real"])
+    assert guest.wanted == "(c.q + 1)"
+    for text in "c.p.nothing.", "(c.).x", "none.x.", "len(c.q).y.z", "(await c).":
+        guest.complete(text)
+    assert guest.out_of("ran") == "[]\n"
+    # Where no copy can be made nothing runs, and the rest is said.
+    assert "p" in guest.ask("complete", "c.", alone=True).splitlines()
+    assert guest.ask("complete", "c.q.", alone=True) == "0\n"
+    assert "cannot be copied" in guest.ask("doc", "c.q", alone=True)
     assert guest.out_of("ran") == "[]\n"
 
 
-def test_completion_runs_nothing_of_a_metaclass(guest):
+def test_columns_and_fields_complete(guest):
+    guest.run("import numpy as np\n"
+              "rec = np.zeros(3, dtype=[('alpha', int), ('beta', float)])\n"
+              "class T:\n  def _ipython_key_completions_(self):\n"
+              "    return ['col', 'cost']\n  loc = property(lambda self: self)\n"
+              "t = T(); d = {'t': t, 'k': 1}; keys = ['col']")
+    for text, names in [
+            ("rec['al", ["alpha"]), ("rec[0]['be", ["beta"]), ("t['co", ["col", "cost"]),
+            ("t[['col', 'cos", ["cost"]), ("t.loc[:, 'cos", ["cost"]), ("t['col'].x, t[\"cos", ["cost"]),
+            ("d['t']['col", ["col"]), ("d['", ["k", "t"]), ("t['x", []), ("keys['c", []),
+            ("rec[t['co", ["col", "cost"])]:
+        assert guest.complete(text)[1] == names, text
+
+
+def test_a_files_name_completes_only_where_a_path_may_be(guest, home):
+    (home / "col.csv").write_text("")
+    guest.run("class T:\n  pass\nt = T()")
+    for text, names in [
+            ("open('co", ["col.csv"]), ("x = 'co", ["col.csv"]), ("['co", ["col.csv"]),
+            ("t[open('co", ["col.csv"]), ("t['co", []), ("t[['co", []), ("t.x['co", []),
+            ("t(1)['co", [])]:
+        assert guest.complete(text)[1] == names, text
+
+
+def test_nothing_of_a_metaclass_runs_but_in_a_copy(guest):
     guest.run("ran = []\nclass M(type):\n"
               "  def __eq__(c, o): ran.append('=='); return False\n"
               "  __hash__ = type.__hash__\n  @property\n"
@@ -99,15 +134,19 @@ def test_literals_and_what_builtin_containers_hold_complete(guest):
             ("z[1:].app", "append"), ("d['outer'].setd", "setdefault"),
             ('"""a"b""".up', "upper"), ("len('(') + z[0].rea", "real")]:
         assert guest.complete(text)[1] == [name], text
+        assert guest.wanted is None
     assert guest.complete("d['outer']['in") == (2, ["inner one"])
     assert guest.complete("d['outer'][") == (0, ["'inner one'", "7"])
-    for text in ("odd[0].va", "odd.prop.va", "odd.nothing.va", "odd().va",
-                 "lists[0].rea", "d['k'].a", "d[odd].a", "(z)[0].rea",
-                 "z[9].rea", "z[z].rea", "1.rea", "z[0]().rea", "'a' .join.x.y"):
+    for text in "z[9].rea", "z[z].rea", "1.rea", "z[0]().rea", "'a' .join.x.y":
         assert guest.complete(text)[1] == [], text
+    for text, name in [
+            ("odd[0].va", "value"), ("odd.prop.va", "value"), ("odd.nothing.va", "value"),
+            ("lists[0].rea", "real"), ("d['k'].setd", "setdefault"), ("(z)[0].rea", "real"),
+            ("odd.va", "value")]:
+        assert guest.complete(text)[1] == [name], text
+        assert guest.wanted
     assert guest.out_of("ran") == "[]\n"
-    # the control: what they name does complete, and would run
-    assert guest.complete("odd.va") == (2, ["value"])
+    # the control: what they name would run
     guest.run("odd[0].value, odd.prop;")
     assert guest.out_of("ran") == "[0, 'prop']\n"
 
@@ -140,8 +179,9 @@ def test_signatures_show_no_value_whose_repr_is_the_users(guest):
             ("'a'.join", "(iterable, /)"), ("dict.fromkeys", "(iterable, value=None, /)"),
             ("range", "(stop)"), ("Odd.method", "(self, speed, *, wide=False)"),
             ("''.join.x", ""), ("object", "()"),
-            ("nothing", ""), ("z", ""), ("odd.prop", ""),
-            ("odd.nothing", ""), ("d[odd]", "")]:
+            ("nothing", ""), ("z", ""), ("odd.prop", "(*, again=None)"),
+            ("odd.nothing.method", "(speed, *, wide=False)"),
+            ("x = [z[0].real, str(z[1]).join", "(iterable, /)")]:
         assert guest.ask("signature", text) == said, text
     assert guest.out_of("ran") == "[]\n"
 
@@ -234,12 +274,11 @@ def test_latest_is_the_value_shown_last(guest):
 
 
 def test_a_question_that_hangs_can_be_interrupted(guest):
-    guest.run("class C:\n  def __dir__(self):\n"
-              "    print('in dir', flush=True)\n    while True: pass\nc = C()")
+    guest.run("class C:\n  @property\n  def __doc__(self):\n"
+              "    print('in doc', flush=True)\n    while True: pass\nc = C()")
     guest.screen()
-    text = b"c.a"
-    guest.ctl.send(b"ASK 1 complete %d\n" % len(text) + text)
-    until(lambda: guest.drain() or b"in dir" in guest.seen, "__dir__")
+    guest.ctl.send(b"ASK 1 doc 1\nc")
+    until(lambda: guest.drain() or b"in doc" in guest.seen, "__doc__")
     guest.interrupt()
-    assert guest.say() == b"ANSWER 1 2\n0\n"
+    assert guest.say() == b"ANSWER 1 0\n"
     assert guest.out_of("1 + 1") == "2\n"

@@ -93,7 +93,7 @@ static void it_is_as_if_it_had_been_started_so(void **state)
 	assert_int_equal(run(&h, argv, vars, out, sizeof(out)), 7 << 8);
 	assert_string_equal(out, "3 one  new x\n|one||three|\nA=new|B=x|\n"
 				 "TracerPid:\t0\nall\n");
-	assert_int_equal(h.pid, 0);
+	assert_int_equal(h.t.pid, 0);
 }
 
 static void nothing_of_its_own_has_run_before(void **state)
@@ -107,9 +107,9 @@ static void nothing_of_its_own_has_run_before(void **state)
 	(void)state;
 	assert_int_equal(hold(&h, SH, NULL), 0);
 	/* It is stopped, and holds but the socket. */
-	snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)h.pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)h.t.pid);
 	assert_int_equal(lstat(path, &st), -1);
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)h.pid);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)h.t.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (read(fd, text, sizeof(text) - 1) > 0 && !strstr(text, "State:"))
 		;
@@ -130,9 +130,9 @@ static void what_does_not_fit_ends_it(void **state)
 	(void)state;
 	memset(large, ' ', sizeof(large) - 1);
 	assert_int_equal(hold(&h, SH, NULL), 0);
-	pid = h.pid;
+	pid = h.t.pid;
 	assert_int_equal(held_release(&h, argv, env, stdio), -1);
-	assert_int_equal(h.pid, 0);
+	assert_int_equal(h.t.pid, 0);
 	assert_true(is_dead(pid));
 	/* The control: half of it runs. */
 	large[20000] = '\0';
@@ -151,7 +151,7 @@ static void what_has_a_descriptor_is_not_let_go(void **state)
 
 	(void)state;
 	assert_int_equal(hold_with(&h, SH, 0, NULL), 0);
-	pid = h.pid;
+	pid = h.t.pid;
 	assert_int_equal(held_release(&h, argv, env, stdio), -1);
 	assert_true(is_dead(pid));
 }
@@ -163,7 +163,7 @@ static void a_new_size_of_the_terminal_does_not_stop_it(void **state)
 
 	(void)state;
 	assert_int_equal(hold(&h, SH, NULL), 0);
-	kill(h.pid, SIGWINCH);
+	kill(h.t.pid, SIGWINCH);
 	assert_int_equal(run(&h, argv, env, (char[16]){0}, 16), 5 << 8);
 }
 
@@ -182,7 +182,7 @@ static void a_script_is_not_held(void **state)
 	close(fd);
 	assert_int_equal(hold(&h, path, &e), -1);
 	assert_non_null(strstr(e.msg, "read its stack"));
-	assert_int_equal(h.pid, 0);
+	assert_int_equal(h.t.pid, 0);
 	assert_int_equal(hold(&h, "/nowhere", &e), -1);
 	assert_non_null(strstr(e.msg, "wait for its exec"));
 	unlink(path);
@@ -196,11 +196,11 @@ static void one_that_died_meanwhile_is_noticed(void **state)
 
 	(void)state;
 	assert_int_equal(hold(&h, SH, NULL), 0);
-	kill(h.pid, SIGKILL);
+	kill(h.t.pid, SIGKILL);
 	assert_int_equal(held_release(&h, argv, env, stdio), -1);
 	assert_int_equal(hold(&h, SH, NULL), 0);
 	held_drop(&h);
-	assert_int_equal(h.pid, 0);
+	assert_int_equal(h.t.pid, 0);
 	held_drop(&h);
 }
 

@@ -29,7 +29,8 @@ static void the_front_end_cannot_exec_and_others_can(void **state)
 	for (profile = NO_FILTER; profile < SECCOMP_PROFILES; profile++)
 		assert_int_equal(forked(load_then_exec, &profile),
 			profile == SECCOMP_FRONT || profile == SECCOMP_SERVER ||
-					profile == SECCOMP_CONTROL
+					profile == SECCOMP_CONTROL ||
+					profile == SECCOMP_TRIAL
 				? EPERM
 				: 0);
 }
