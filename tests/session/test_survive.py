@@ -291,7 +291,9 @@ def test_undo_beyond_the_oldest_checkpoint_is_refused(session):
 
 def test_older_states_go_when_they_hold_much_memory(cb):
     """Each cell replaces 30 MiB, which the copy before it holds on to."""
-    s = cb.session("-M", "256M", "-t", "60s")
+    # Also where copying memory takes long.
+    s = cb.session("-M", "256M", "-t", "60s", "--set",
+                   "cell.checkpoint=always")
     for n in range(5):
         s.run(f"x = bytearray(b'{n}') * (30 << 20)")
     assert s.run("x[0]") == str(ord("4"))
