@@ -115,6 +115,9 @@ static void a_candidate_of_python_only_continues_the_word(void **state)
 		{"f'{f\"{d", 1, "dd", 1},
 		{"f\"\"\"{f'{d[\"k", 1, "key\nk'", 1},
 		{"'a\nb", 1, "bc\nb'", 1},
+		/* what looks like the bar of our own lines */
+		{"d['", 0, "| a\n\xc2\xa6 [a]\n\xe2\x94\x86 [a]\n\xe2\x81\x9e",
+			1},
 		/* keys */
 		{"d[", 0, "'a b'\nb'x'\n\"it's\"\n12\n-12\na", 6},
 		{"d[", 0, "'a'x\n'a\n''+''\nf'{x}'\n-\n-a\n1+1\n[]", 0},
