@@ -36,8 +36,9 @@ SEQUENCES = list, tuple, str, bytes
 LOOKS = 10000
 S.listed = {}  # directory -> (mtime, the modules in it)
 WANTS_MAX = 200
-# Only these classes of the user's decide what dir() says.
+# A class that defines one of these decides what dir() says.
 LISTS = "__dir__", "__getattribute__", "__getattr__"
+FIELDS = "getset_descriptor", "member_descriptor"  # they run C alone
 flags_of = type.__dict__["__flags__"].__get__
 HEAP = 1 << 9
 
@@ -99,7 +100,15 @@ def found(text):
     return False, None
 
 
+def is_replaced(o, name):
+    "whether a class of the user's computes __class__ or __dict__"
+    said = [dict_of(c)[name] for c in mro_of(type(o)) if name in dict_of(c)]
+    return any(class_name(type(s)) not in FIELDS for s in said)
+
+
 def own_dict(o):
+    if is_replaced(o, "__dict__"):
+        return {}
     try:
         own = object.__getattribute__(o, "__dict__")
     except Exception:
@@ -121,8 +130,7 @@ def stored(o, name):
     for c in mro_of(kind):
         if name in dict_of(c):
             value = dict_of(c)[name]
-            if class_name(type(value)) in ("getset_descriptor",
-                                        "member_descriptor"):
+            if class_name(type(value)) in FIELDS:
                 try:
                     return True, value.__get__(o, kind)
                 except Exception:
@@ -342,12 +350,7 @@ def lists_itself(o):
     for c in mro_of(kind):
         if flags_of(c) & HEAP and any(n in dict_of(c) for n in LISTS):
             return True
-        for name in "__class__", "__dict__":
-            said = dict_of(c).get(name)
-            if said is not None and \
-                    class_name(type(said)) != "getset_descriptor":
-                return True
-    return False
+    return is_replaced(o, "__class__") or is_replaced(o, "__dict__")
 
 
 def attributes(o, text):
@@ -382,8 +385,13 @@ def keys_of(text, end, pairs):
 def has_labels(o):
     classes = mro_of(type(o))
     return any("_ipython_key_completions_" in dict_of(c) or
-               str(dict_of(c).get("__module__")).startswith("pandas.") or
-               class_name(c) in ("ndarray", "void") for c in classes)
+               class_name(c) in ("ndarray", "void") or
+               is_of_pandas(dict_of(c).get("__module__")) for c in classes)
+
+
+def is_of_pandas(module):
+    "`module`: what a class names as its own, which may be any object"
+    return type(module) is str and module.startswith("pandas.")
 
 
 def labels(o):
@@ -748,4 +756,5 @@ SHORT = reprlib.Repr()
 SHORT.maxstring = SHORT.maxother = SHORT.maxlong = VALUE_MAX
 SHORT.maxlevel = 3
 KINDS = {"complete": complete, "doc": doc, "source": source, "who": who,
-         "latest": latest, "diff": difference, "explain": explained_error, "signature": signature_of}
+         "latest": latest, "diff": difference, "explain": explained_error,
+         "signature": signature_of}

@@ -42,6 +42,17 @@ def test_what_runs_code_of_the_users_is_evaluated_in_a_copy(guest):
     assert guest.out_of("ran") == "[]\n"
 
 
+def test_nothing_runs_of_what_a_class_says_of_itself(guest):
+    guest.run("ran = []\nclass Odd:\n  def __repr__(self): ran.append(1)\n"
+              "class C:\n  __module__ = Odd()\nc = C()\nclass D:\n"
+              "  __dict__ = property(lambda self: ran.append(2) or {})\n"
+              "  mine = 1\nd = D()")
+    assert guest.complete("c['") == (0, [])
+    assert guest.complete("d.mi") == (2, ["mine"])
+    assert guest.complete("d.mine.rea") == (3, ["real"])
+    assert guest.out_of("ran") == "[]\n"
+
+
 def test_columns_and_fields_complete(guest):
     guest.run("import numpy as np\n"
               "rec = np.zeros(3, dtype=[('alpha', int), ('beta', float)])\n"
