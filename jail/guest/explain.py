@@ -51,7 +51,7 @@ ROWS = [
      "Nothing here has the name {0}. A name exists once it has been given a "
      "value, defined or imported. A text needs quotes."),
     ("ModuleNotFoundError", r"'([\w.]+)'",
-     "There is no module {0} in this jail. What there is comes from the host: "
+     "There is no module {0} in this jail. The host provides the modules: "
      "python.packages in the configuration adds packages."),
     ("ImportError", r"cannot import name '(\w+)' from '([\w.]+)'",
      "The module {1} is there, but has nothing of the name {0}."),
@@ -139,7 +139,7 @@ ROWS = [
     ("NotADirectoryError", r"'(.*)'$",
      "A part of {0} is a file, and no directory."),
     ("PermissionError", r"'(.*)'$",
-     "{0} cannot be used that way here. What is written belongs into the "
+     "{0} cannot be used that way here. Programs write files into the "
      "home."),
     ("gaierror", "", "A name was looked up on the network, and the jail has "
      "none. :upload brings data in."),

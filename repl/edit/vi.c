@@ -142,7 +142,7 @@ static void kill_line(struct editor *ed, bool whole)
 		engine_replace(ed->engine, t.cursor - 1, t.cursor, NULL, 0);
 }
 
-/* Apply d or c to the motion `c`. The same letter twice means the line, and cw
+/* Apply d or c to the motion `c`. `dd` and `cc` take the whole line, and `cw`
  * keeps the blanks behind the word. */
 static void apply_operator(struct editor *ed, int op, int c)
 {

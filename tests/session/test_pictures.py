@@ -297,7 +297,7 @@ def test_a_semicolon_hides_the_value_and_shows_the_new_figures(cb):
         "plt.plot([1, 4, 2]) ; # again": 1,
         "_ = plt.hist([1, 4, 2]);": 1,
         "plt.plot([1]); plt.figure(); plt.plot([1]);  # two": 2,
-        # Nothing is drawn in it yet.
+        # A figure without anything drawn in it is not shown.
         "plt.figure();": 0,
         "plt.gca();": 0,
         "plt.plot([1, 4, 2], label='it');": 1,

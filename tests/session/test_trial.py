@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What Tab evaluates, it evaluates in a copy of Python, of which nothing stays."""
+"""Tab evaluates expressions in a copy of Python, of which nothing stays."""
 import re
 
 import pytest
@@ -83,7 +83,8 @@ def evil(cb):
 
 
 def tab(session, text):
-    """Tab behind `text`, until keys are read again. What is below the line."""
+    """Press Tab behind `text`, and wait until the editor reads keys again. Returns
+    the rows from the prompt on."""
     session.wait_prompt()
     row = session.screen.here()
     session.type(text + "\t#")

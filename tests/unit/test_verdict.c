@@ -200,7 +200,7 @@ static void threads_that_stand_still_are_counted(void **state)
 	expect(&d, NULL,
 		"1 process left behind, stopped until the next cell · "
 		"2 threads are stopped until the next cell");
-	/* Nothing stops them. */
+	/* The warden does not stop them. */
 	limits.background = BACKGROUND_RUN;
 	expect(&d, NULL, "1 process left behind, running on");
 	limits.background = BACKGROUND_STOP;
