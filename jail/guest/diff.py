@@ -50,7 +50,7 @@ def name_rows(before, after):
 def file_rows(began, before, until, after):
     if before is None or after is None:
         return
-    for path in sorted(before | after):
+    for path in sorted({**before, **after}):
         name = path[len(HOME_FOLDER) + 1:]
         try:  # what a person copied or removed before does not count
             file = os.lstat(path if path in after else path.rpartition("/")[0])
@@ -65,7 +65,8 @@ def file_rows(began, before, until, after):
         kind = "directory" if os.path.isdir(path) else "file"
         if path not in before:
             yield row("new " + kind, name, "", bytes_of(file.st_size))
-        elif kind == "file" and file.st_ctime_ns <= until:
+        elif kind == "file" and before[path] != after[path] and \
+                file.st_ctime_ns <= until:
             yield row("changed file", name, "", bytes_of(file.st_size))
 
 

@@ -97,13 +97,15 @@ def cell(fds, no, size, crc, mark, kind="silent"):
 
 
 def home_files():
-    "the names of what is in the home, for :diff; None: they are many"
-    found, todo = set(), [HOME_FOLDER]
+    """what is in the home and when it last changed, for :diff; None: it is
+    much"""
+    found, todo = {}, [HOME_FOLDER]
     try:
         while todo:
             folder = todo.pop()
             for entry in scandir(folder):
-                found.add(folder + "/" + entry.name)
+                found[folder + "/" + entry.name] = entry.stat(
+                    follow_symlinks=False).st_ctime_ns
                 if entry.is_dir(follow_symlinks=False):
                     todo.append(folder + "/" + entry.name)
             if len(found) > FILES_MOST:
