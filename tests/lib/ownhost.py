@@ -89,6 +89,28 @@ def remove_tree(tree):
             os.rmdir(path)
 
 
+def awaits_thaw(pid):
+    """Whether a process was killed and is frozen: in version 1 of cgroups it
+    does not die before it is thawed."""
+    try:
+        status = pathlib.Path("/proc", pid, "status").read_text()
+    except OSError:
+        return False
+    pending = [int(line.split()[1], 16) for line in status.splitlines()
+               if line.startswith(("SigPnd:", "ShdPnd:"))]
+    return any(mask >> signal.SIGKILL - 1 & 1 for mask in pending)
+
+
+def thaw_dead(tree):
+    """Let the killed processes of a jail die whose warden and janitor were
+    killed with them: nobody else is left who does."""
+    for path, _, files in os.walk(tree):
+        with contextlib.suppress(OSError):
+            if "freezer.state" in files and any(map(awaits_thaw, pathlib.Path(
+                    path, "cgroup.procs").read_text().split())):
+                pathlib.Path(path, "freezer.state").write_text("THAWED")
+
+
 def has_processes(tree):
     for path, _, _ in os.walk(tree):
         with contextlib.suppress(OSError):
@@ -130,9 +152,14 @@ class Cgroups:
         """What the tests have ended may take a moment to be gone."""
         end = time.monotonic() + self.GONE_SECONDS
         while any(map(has_processes, self.places)) and time.monotonic() < end:
+            self.thaw()
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(-1, os.WNOHANG)
             time.sleep(0.01)
+
+    def thaw(self):
+        for place in self.places:
+            thaw_dead(place)
 
     def remove(self):
         """For who has stayed outside. With those of runs that were killed. In
@@ -141,6 +168,8 @@ class Cgroups:
             for tree in place.parent.glob(f"{self.NAME}*-*"):
                 made = int(tree.name.split("-")[-2])
                 old = time.time() - made > self.OLD_SECONDS
+                if old:
+                    thaw_dead(tree)
                 if tree == place or (old and not has_processes(tree)):
                     remove_tree(tree)
 
@@ -159,7 +188,7 @@ def enter(*kept):
     call("unshare", CLONE_NEWPID)
     child = os.fork()
     if child:
-        code = follow(child)
+        code = follow(child, cgroups.thaw)
         cgroups.remove()
         sys.exit(code)
     call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -173,11 +202,19 @@ def enter(*kept):
     hide_sessions()
 
 
-def follow(child):
-    """Pass signals on to a child and wait for its end. Returns its status."""
+def follow(child, thaw):
+    """Pass signals on to a child and wait for its end. Returns its status. The
+    first process of a pid namespace ends after all others of it."""
     for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(s, lambda signum, _: os.kill(child, signum))
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    pid = 0
+    while not pid:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if not pid:
+            signal.sigtimedwait([signal.SIGCHLD], 1)
+            thaw()
+    status = os.waitstatus_to_exitcode(status)
     return status if status >= 0 else 128 - status
 
 
