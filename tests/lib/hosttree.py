@@ -5,6 +5,7 @@ This module reads only files that any user may read: /proc/PID/stat and status.
 A process is identified by its pid and start time, because a pid can be reused.
 """
 import os
+import pathlib
 import re
 import signal
 import time
@@ -250,6 +251,29 @@ class Tree:
     def cpu_ticks(self):
         """The CPU ticks that all processes of the jail have used."""
         return sum(ticks_of(pid) for _, pid in self.inside())
+
+    def guests_ran(self):
+        """How long each thread of the guests has run, in ns; to the tick where
+        the kernel does not say it better."""
+        ran = {}
+        for pid in self.guests():
+            for path in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+                try:
+                    ran[path] = int(
+                        (path / "schedstat").read_text().split()[0])
+                except OSError:
+                    ran[path] = ticks_of(pid)
+        return ran
+
+    def wait_at_rest(self):
+        """Wait until no guest runs for a moment. Returns guests_ran()."""
+        last = [None]
+
+        def rests():
+            before, last[0] = last[0], self.guests_ran()
+            return last[0] and last[0] == before
+        until(rests, "the guests to rest")
+        return last[0]
 
     def nothing_runs(self):
         """Whether no process of the jail is running."""

@@ -306,17 +306,17 @@ def assert_no_cpu_at_the_prompt(s, t):
     before = [None]
 
     def settled():
-        """Whether the checkpoint is taken and the jail is stopped: the jail
-        uses no tick during some typing. A jail that runs on never gets
+        """Whether the checkpoint is taken and the jail is stopped: no
+        guest runs during some typing. A jail that runs on never gets
         there."""
-        before[0] = t.cpu_ticks()
+        before[0] = t.guests_ran()
         type_slowly(s, "and then ")
-        return t.cpu_ticks() == before[0]
+        return t.guests_ran() == before[0]
 
     hosttree.until(settled, "the jail to be stopped")
     # No call: its parameters would be asked for.
     type_slowly(s, "for n in numbers:")
-    assert t.cpu_ticks() == before[0]
+    assert t.guests_ran() == before[0]
     s.type("\x03")
     s.wait_prompt()
 
