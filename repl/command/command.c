@@ -331,7 +331,7 @@ static int run_line(struct session *s, const char *src, size_t n, struct err *e)
 		return named_run(s, "help", "", 0, e);
 	if (!command && !info_is_question(&name, &name_n, &source))
 		return habits_line(s, src, n, e);
-	terminal_restore(s->term);
+	terminal_lines(s->term);
 	return command ? named_run_line(s, src, n, e)
 		       : info_question(s, source, name, name_n, e);
 }

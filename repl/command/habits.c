@@ -219,7 +219,7 @@ static int run_command(struct session *s, const struct habit *h,
 	strbuf_puts(&b, h->before ? h->before : "");
 	strbuf_add(&b, rest, n);
 	/* Ctrl-C sends a signal, as it does for a `:` command. */
-	terminal_restore(s->term);
+	terminal_lines(s->term);
 	r = b.failed ? err_set(e, "out of memory")
 		     : named_run(s, h->command, b.n ? b.s : "", b.n, e);
 	strbuf_free(&b);

@@ -55,7 +55,7 @@ static void turn_pages(struct session *s, struct pager *p)
 	strbuf_printf(&b, "\x1b[%d;1H\x1b[K\x1b[?1049l", p->rows);
 	write_to_terminal(s, &b);
 	strbuf_free(&b);
-	terminal_restore(s->term);
+	terminal_lines(s->term);
 }
 
 int page_clear(

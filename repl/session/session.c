@@ -219,7 +219,7 @@ bool session_confirm(struct session *s, const char *question)
 	key = session_wait_key(s);
 	yes = key == 'y' || key == 'Y';
 	print_raw(s, yes ? "y\r\n" : "n\r\n");
-	terminal_restore(s->term);
+	terminal_lines(s->term);
 	return yes;
 }
 
@@ -368,7 +368,7 @@ void session_fail(struct session *s, const struct err *e)
 
 void session_finish(struct session *s)
 {
-	terminal_restore(s->term);
+	terminal_lines(s->term);
 	if (s->calls->finish(s) < 0 && !s->status)
 		s->status = 1;
 }

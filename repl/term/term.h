@@ -553,6 +553,7 @@ struct terminal {
 	bool dumb;   /* TERM's terminal cannot erase: terminal_is_dumb() */
 	bool saved;  /* `modes` holds the modes of `in` to restore */
 	bool raw;    /* the modes of `in` are ours */
+	bool lines;  /* they are the person's, but for terminal_lines() */
 	struct termios modes;
 	unsigned short rows, cols;   /* 0: not known */
 	int cell_width, cell_height; /* in pixels; 0: not known */
@@ -588,6 +589,10 @@ void terminal_keys(struct terminal *t);
 void terminal_raw_interrupt(const struct terminal *t, bool on);
 /* True if the terminal's keys are ours: false for a job in the background. */
 bool terminal_is_in_front(const struct terminal *t);
+/* Leave raw mode for a moment, to write lines: the modes that we found, but
+ * Ctrl-D stays a key. The kernel's line mode would make it a NUL, which is read
+ * at the next prompt. */
+void terminal_lines(struct terminal *t);
 /* Restore the modes that we found on the terminal. Pending input stays. */
 void terminal_restore(struct terminal *t);
 

@@ -110,7 +110,7 @@ void terminal_leave(struct terminal *t, int file)
 	replace_descriptor(STDERR_FILENO, file);
 	if (t->own)
 		replace_descriptor(t->out, file);
-	t->in_tty = t->saved = t->raw = false;
+	t->in_tty = t->saved = t->raw = t->lines = false;
 	t->out_tty = t->err_tty = true;
 }
 
@@ -127,7 +127,7 @@ void terminal_take(
 	t->out = t->own ? fcntl(fds[3], F_DUPFD_CLOEXEC, 3) : STDOUT_FILENO;
 	t->dumb = terminal_is_dumb();
 	t->colour = colour_wanted(colour, true);
-	t->raw = false;
+	t->raw = t->lines = false;
 	t->saved = tcgetattr(t->in, &t->modes) == 0;
 	terminal_measure(t);
 }
@@ -182,13 +182,28 @@ bool terminal_is_in_front(const struct terminal *t)
 	return front < 0 || front == getpgrp();
 }
 
-void terminal_restore(struct terminal *t)
+static void leave_raw(struct terminal *t, const struct termios *modes)
 {
+	while (tcsetattr(t->in, TCSANOW, modes) < 0 && errno == EINTR)
+		;
+	t->raw = t->lines = false;
+}
+
+void terminal_lines(struct terminal *t)
+{
+	struct termios lines = t->modes;
+
 	if (!t->saved || !t->raw)
 		return;
-	while (tcsetattr(t->in, TCSANOW, &t->modes) < 0 && errno == EINTR)
-		;
-	t->raw = false;
+	lines.c_cc[VEOF] = _POSIX_VDISABLE;
+	leave_raw(t, &lines);
+	t->lines = true;
+}
+
+void terminal_restore(struct terminal *t)
+{
+	if (t->saved && (t->raw || t->lines))
+		leave_raw(t, &t->modes);
 }
 
 bool terminal_measure(struct terminal *t)

@@ -403,6 +403,17 @@ def test_ctrl_d_typed_ahead_ends_the_session_at_the_next_prompt(session):
     assert session.wait_exit() == 0
 
 
+@pytest.mark.parametrize("gap", [0, 0.0003, 0.0006, 0.001, 0.0015, 0.003])
+def test_ctrl_d_twice_leaves_however_quickly(session, gap):
+    """The second may come while the question is written."""
+    session.run("x = 1")
+    session.type("\x04")
+    time.sleep(gap)
+    session.type("\x04")
+    assert session.wait_exit() == 0
+    assert session.terminal_modes() == session.before
+
+
 def test_ctrl_d_typed_with_a_cell_ends_the_session_after_it(session):
     session.type("6 * 7\r\x04")
     assert session.wait_exit() == 0
