@@ -217,13 +217,14 @@ static void an_unreadable_proc_does_not_count_as_stopped(void **state)
 /* More processes than there are CPUs for them: none has had one to stop. */
 #define MANY 150
 
-static void pin_to(int cpu)
+/* 0: the caller. */
+static void pin_to(pid_t pid, int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	sched_setaffinity(pid, sizeof(set), &set);
 }
 
 static int sweep_starved(int proc)
@@ -232,17 +233,16 @@ static int sweep_starved(int proc)
 	struct sweep s = {.proc_fd = proc};
 	int32_t seen = 0, killed = 0;
 
-	pin_to(1);
+	pin_to(0, 1);
 	for (int i = 0; i < MANY; i++) {
 		pid_t pid = fork();
 
-		if (pid == 0) {
-			pin_to(0);
-			sched_setscheduler(0, SCHED_IDLE, &none);
+		if (pid == 0)
 			for (;;)
 				pause();
-		}
 		wait_for(proc, pid, "S");
+		pin_to(pid, 0);
+		sched_setscheduler(pid, SCHED_IDLE, &none);
 	}
 	CHILD_CHECK(sweep_stop(&s, 1, &seen, &killed) == 0, "stop");
 	CHILD_CHECK(seen == MANY && killed == 0, "%d, %d", seen, killed);
@@ -262,7 +262,7 @@ static void processes_that_have_no_cpu_are_not_killed(void **state)
 		burners[i] = fork();
 		if (burners[i] == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-			pin_to(0);
+			pin_to(0, 0);
 			spin(NULL);
 		}
 	}
