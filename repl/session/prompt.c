@@ -167,12 +167,11 @@ static void set_line_mode(struct session *s)
 {
 	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
 	char keys[4096];
+	bool raw = s->term->raw;
 	ssize_t n = 0;
 
-	if (!s->term->raw)
-		return;
 	terminal_restore(s->term);
-	if (poll(&p, 1, 0) > 0)
+	if (raw && poll(&p, 1, 0) > 0)
 		n = read(s->term->in, keys, sizeof(keys));
 	if (n > 0)
 		editor_type(s->editor, keys, (size_t)n);
