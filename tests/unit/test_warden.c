@@ -473,6 +473,42 @@ static void a_guest_answers_a_question_or_is_replaced(void **state)
 	}
 }
 
+/* A process that wants a CPU and gets none, and one that the kernel keeps
+ * waiting. */
+static void a_question_costs_nothing_where_the_host_holds_python_back(
+	void **state)
+{
+	static const struct {
+		char shows;
+		const char *ask;
+		int answered;
+	} t[] = {
+		{'R', "!wait 5000|ANSWER %u 0\n", 1},
+		{'D', "!wait 5000|ANSWER %u 0\n", 1},
+		{'R', "!wait 30000|ANSWER %u 0\n", 0}, /* control */
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		play_up(state);
+		proc_is(950, 0, 0);
+		proc_shows(950, t[i].shows, 0);
+		proc_write(950, "wchan", "dup_mmap");
+		P.ask = t[i].ask;
+		request(FRONT_ASK, ASK_WHO, io_sealed_memfd("q", "x", 1));
+		assert_int_equal(front_serve(W), 0);
+		if (!t[i].answered) {
+			expect_notice(HUNG " · back to the state before cell 1 "
+					   "(2 names)");
+			expect_parked(NO_CHECKPOINT_NONE);
+		}
+		expect_reply(t[i].answered,
+			t[i].answered ? "" : "Python did not answer in time");
+		expect_nothing();
+		P.nlater = 0;
+		play_close(state);
+	}
+}
+
 /* It is not in a pid namespace of ours; the socket's peer is somebody else. */
 static void a_front_end_without_a_pid_is_not_charged(void **state)
 {
@@ -534,6 +570,8 @@ int main(void)
 		TEST_UP(undo_works_by_request),
 		TEST_UP(a_malformed_request_ends_the_session),
 		cmocka_unit_test(a_guest_answers_a_question_or_is_replaced),
+		cmocka_unit_test(
+			a_question_costs_nothing_where_the_host_holds_python_back),
 		cmocka_unit_test(
 			a_first_cell_that_comes_soon_waits_for_no_checkpoint),
 		TEST_UP(a_front_end_without_a_pid_is_not_charged),
