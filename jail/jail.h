@@ -327,6 +327,10 @@ enum jail_question {
 	ASK_DIFF,      /* answer: the number of the last cell, then a line for
 			* what it changed: what TAB name TAB type TAB value */
 	ASK_EXPLAIN,   /* answer: the last error in plain words; or empty */
+	ASK_WATCH,     /* text = expression; answer: "=" and its value, ":" and
+			* an exception, "?" where it is none, "-" where Python
+			* cannot be copied to evaluate it; then a line that
+			* another value would not have */
 	ASK_SIGNATURE, /* text = dotted name; answer: its parameters in
 			* parentheses. Nothing of the user's runs for it, so
 			* a guest that has threads is not asked */

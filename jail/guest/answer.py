@@ -552,6 +552,11 @@ def explained_error(text):
     return explained(text)
 
 
+def watch_of(text):
+    part("watch")
+    return watch(text)
+
+
 def difference(text):
     for name in "changed", "diff":
         part(name)
@@ -757,4 +762,4 @@ SHORT.maxstring = SHORT.maxother = SHORT.maxlong = VALUE_MAX
 SHORT.maxlevel = 3
 KINDS = {"complete": complete, "doc": doc, "source": source, "who": who,
          "latest": latest, "diff": difference, "explain": explained_error,
-         "signature": signature_of}
+         "signature": signature_of, "watch": watch_of}

@@ -279,9 +279,14 @@ static int serve_ask(struct warden *w, struct front_request *q)
 
 	if (q->m.a < 0 || q->m.a > ASK_SIGNATURE)
 		return err_set(&q->reply.err, "malformed question");
-	/* A thread that does not give way would cost the variables. */
+	/* A thread that does not give way would cost the variables, and the
+	 * person asks neither of these. */
 	if (q->m.a == ASK_SIGNATURE && w->guest.threads)
 		return err_set(&q->reply.err, "Python has threads");
+	if (q->m.a == ASK_WATCH && w->guest.threads &&
+		!checkpoints_newest_is_now(&w->checkpoints, w->next_cell))
+		return err_set(
+			&q->reply.err, "Python has threads, and no checkpoint");
 	warden_continue(w);
 	r = ask_guest(w, q, &kept);
 	if (r == SESSION_OVER)

@@ -216,6 +216,7 @@ size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q, int alone,
 		[ASK_LATEST] = "latest",
 		[ASK_DIFF] = "diff",
 		[ASK_EXPLAIN] = "explain",
+		[ASK_WATCH] = "watch",
 		[ASK_SIGNATURE] = "signature",
 	};
 	size_t len;

@@ -98,7 +98,7 @@ command_function script_load, script_save;
 command_function cells_undo, cells_reset, cells_history, cells_out, cells_edit,
 	cells_time, cells_timeit, cells_detach, cells_quit;
 command_function page_clear, help_show, help_explain, info_limits, info_usage,
-	info_who, info_diff, info_doc;
+	info_who, info_diff, info_watch, info_unwatch, info_doc;
 
 /* ---- between the files, and for tests ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * info.c - :limits :usage :who :diff :doc; tables
+ * info.c - :limits :usage :who :diff :watch :unwatch :doc; tables
  *
  * Runs in:   front end, between cells
  * Trusts:    the warden about usage, and about what enforces a limit. A guest's
@@ -135,6 +135,21 @@ int info_diff(struct session *s, const struct command_line *line, struct err *e)
 	if (first >= n || !show_rows(s, answer + first, n - first, 0))
 		session_frame(s, "cell %s changed no variable and no file", no);
 	return 0;
+}
+
+int info_watch(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	if (line->rest_n)
+		return expressions_add(s, line->rest, line->rest_n, e);
+	expressions_list(s);
+	return 0;
+}
+
+int info_unwatch(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	return expressions_remove(s, line->rest, line->rest_n, e);
 }
 
 /* True if a question may be about this text, and Python cannot mean it: names,

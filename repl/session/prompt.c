@@ -120,6 +120,7 @@ static void run_line(struct session *s, const char *src, size_t n)
 		editor_interrupt(s->editor);
 	s->signals->interrupt = false;
 	cell_take_events(s);
+	expressions_expire(s);
 }
 
 static int take_signals(void *arg)
@@ -303,6 +304,7 @@ static int open_parts(struct session *s, struct err *e)
 static void close_parts(struct session *s)
 {
 	watchers_close(s);
+	expressions_close(s);
 	session_side_close(s);
 	detached_close(s);
 	screen_close(s);
@@ -343,6 +345,8 @@ static int run_session(struct session *s, struct err *e)
 		take_events(s); /* a signal may have ended a command, too */
 		if (!s->over)
 			cell_run_startup(s);
+		if (!s->over)
+			expressions_show(s);
 		if (!s->over)
 			terminals_turn(s, true);
 		if (!s->over)

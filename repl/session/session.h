@@ -15,6 +15,7 @@
  *	terminals.c	terminals that come and go
  *	side.c		programs beside the session
  *	watchers.c	clients that watch the session
+ *	expressions.c	expressions that the person watches
  *
  *	setup.c		the jail's specification; the count of sessions
  *	notices.c	what a person has been told on this host
@@ -43,6 +44,7 @@ struct complete_list;
 struct control;
 struct control_request;
 struct editor;
+struct expressions;
 struct history;
 struct jail;
 struct key;
@@ -132,7 +134,8 @@ struct session {
 	struct ledger ledger;
 	size_t given; /* entries of it that the skeleton made */
 	struct detached *detached;
-	struct watchers *watchers; /* NULL: no watcher has come yet */
+	struct watchers *watchers;	 /* NULL: no watcher has come yet */
+	struct expressions *expressions; /* NULL: none was watched yet */
 	struct side_program {
 		uint32_t number; /* 0: a free place */
 		int fd;		 /* of the connection */
@@ -416,6 +419,30 @@ void watchers_send(struct session *s);
 
 /* Tell the watchers that the session is over, and free them. */
 void watchers_close(struct session *s);
+
+/* ---- expressions.c: expressions that the person watches ---- */
+
+/* Most expressions, and most characters of one. */
+#define EXPRESSIONS_MAX 8
+#define EXPRESSION_CHARS 200
+
+/* Watch an expression, and show its value. 0, or -1 with e. */
+int expressions_add(
+	struct session *s, const char *text, size_t n, struct err *e);
+
+/* Watch one no more: its number, from 1 on, or its text; no text: all of them.
+ * 0, or -1 with e. */
+int expressions_remove(
+	struct session *s, const char *text, size_t n, struct err *e);
+
+/* Evaluate all of them, and show them with their numbers. */
+void expressions_list(struct session *s);
+
+/* Note that values may have changed. Before the next prompt,
+ * expressions_show() shows those that have. */
+void expressions_expire(struct session *s);
+void expressions_show(struct session *s);
+void expressions_close(struct session *s);
 
 /* ---- side.c: programs beside the session ---- */
 

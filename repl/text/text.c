@@ -328,8 +328,7 @@ static int longest_word(const char *s)
 	return longest;
 }
 
-/* Append the start of `s` that fits into `room` columns, with "…" if cut. */
-static void put_cut(struct strbuf *b, const char *s, int room)
+void text_cut(struct strbuf *b, const char *s, int room)
 {
 	size_t all = strlen(s), n = layout_fit(s, all, room);
 
@@ -348,7 +347,7 @@ static void write_last(const struct text_table *t, struct strbuf *b,
 {
 	if (t->cut && t->width) {
 		add_blanks(b, at - x);
-		put_cut(b, cell, t->width - at);
+		text_cut(b, cell, t->width - at);
 		strbuf_puts(b, "\n");
 		return;
 	}

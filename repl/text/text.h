@@ -252,6 +252,9 @@ void text_table_note(struct text_table *t, const char *text);
 /* Append the rows to `b` and free them; b->failed if memory ran out. */
 void text_table_write(struct text_table *t, struct strbuf *b);
 
+/* Append the start of `s` that fits into `room` columns, with "…" if cut. */
+void text_cut(struct strbuf *b, const char *s, int room);
+
 /* Append `text` and a newline in lines of at most `width` columns (0: one
  * line). The cursor is at column `at`, where further lines begin. No line
  * begins with the dot that joins two parts. */

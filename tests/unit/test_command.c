@@ -51,7 +51,7 @@ static void an_ambiguous_prefix_names_its_commands(void **state)
 
 	(void)state;
 	assert_null(find("u", &e));
-	assert_string_equal(e.msg, ":u could be :upload :usage :undo");
+	assert_string_equal(e.msg, ":u could be :upload :usage :unwatch :undo");
 }
 
 static void an_unknown_command_is_reported_with_escapes(void **state)

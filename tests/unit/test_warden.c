@@ -509,6 +509,26 @@ static void a_question_costs_nothing_where_the_host_holds_python_back(
 	}
 }
 
+/* Nobody types it, and a thread may keep Python from answering. */
+static void a_watch_asks_threads_only_where_there_is_a_checkpoint(void **state)
+{
+	(void)state;
+	P.ask = "ANSWER %u 0\n";
+	W->guest.threads = 1;
+	for (int checkpoint = 1; checkpoint >= 0; checkpoint--) {
+		W->checkpoints.n = checkpoint;
+		request(FRONT_ASK, ASK_WATCH, io_sealed_memfd("q", "x", 1));
+		assert_int_equal(front_serve(W), 0);
+		expect_reply(checkpoint,
+			checkpoint ? ""
+				   : "Python has threads, and no checkpoint");
+	}
+	W->guest.threads = 0; /* control */
+	request(FRONT_ASK, ASK_WATCH, io_sealed_memfd("q", "x", 1));
+	assert_int_equal(front_serve(W), 0);
+	expect_reply(1, "");
+}
+
 /* It is not in a pid namespace of ours; the socket's peer is somebody else. */
 static void a_front_end_without_a_pid_is_not_charged(void **state)
 {
@@ -572,6 +592,7 @@ int main(void)
 		cmocka_unit_test(a_guest_answers_a_question_or_is_replaced),
 		cmocka_unit_test(
 			a_question_costs_nothing_where_the_host_holds_python_back),
+		TEST_UP(a_watch_asks_threads_only_where_there_is_a_checkpoint),
 		cmocka_unit_test(
 			a_first_cell_that_comes_soon_waits_for_no_checkpoint),
 		TEST_UP(a_front_end_without_a_pid_is_not_charged),
