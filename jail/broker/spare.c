@@ -16,6 +16,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/walls/walls.h"
+#include "jail/warden/jails/jails.h"
 #include "jail/warden/warden.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@
 #include "jail/host/host.h"
 #include "jail/plan/plan.h"
 #include "jail/walls/walls.h"
-#include "jail/warden/warden.h"
+#include "jail/warden/look/look.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,24 +2,13 @@
 /*
  * parts.h - what the files of the warden share
  *
- *	side.c		programs beside the session: other jails on the same
- *			home
- *	link.c		the warden's links to the front end and to init, and its
- *			waits
  *	cell.c		one cell, from its source to its verdict
+ *	guest.c		the live guest: the process that runs the cells
  *	checkpoints.c	copies of the guest, asleep: taken, given up, woken
- *	work.c		what may have to wait for a guest
- *	site.c		what every jail of the session is built on
+ *	trial.c		a question for whose answer code of the user's runs
  *	lease.c		a jail that was made ahead waits until it is somebody's
  *	clocks.c	the limits of a session's life: idle and lifetime
- *	copycost.c	what a page costs that a checkpoint makes the guest copy
  *	front.c		the front end's requests, between cells
- *	guest.c		the live guest: the process that runs the cells
- *	helper.c	a child of the warden that may be kept waiting in its
- *			place
- *	trial.c		a question for whose answer code of the user's runs
- *	tally.c		what a jail uses, added up where no cgroup does it
- *	jail.c		one jail: its processes and descriptors
  *	program.c	one program in a jail of its own
  *	warden.c	the session: its parts, and what happens when one breaks
  *	warm.c		a jail that waits for a program has what its Python
@@ -29,247 +18,17 @@
 #ifndef JAIL_WARDEN_PARTS_H
 #define JAIL_WARDEN_PARTS_H
 
-#include "jail/apply/apply.h"
-#include "jail/base/io.h"
-#include "jail/enforce.h"
-#include "jail/host/host.h"
-#include "jail/init/init.h"
 #include "jail/jail.h"
-#include "jail/plan/plan.h"
 #include "jail/spec.h"
-#include "jail/walls/cgroup/cgroup.h"
-#include "jail/walls/walls.h"
+#include "jail/warden/jails/jails.h"
+#include "jail/warden/look/look.h"
 #include "jail/wire/wire.h"
 
 #include <poll.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
-struct work_result;
-struct guest;
 struct warden;
-struct guest_message;
-struct warden_jail;
-
-/* ---- side.c ---- */
-
-/*
- * Each has a warden of its own, a child of the session's, and so a pid
- * namespace and clocks of its own. Memory and processes are the session's.
- */
-
-/* Most programs beside a session at a time. */
-#define SIDE_MAX 4
-
-/* The resources that each jail of the session uses, as its own warden has
- * measured them. The page is shared by all of them; each writes its own place.
- */
-struct side_board {
-	int64_t bytes[SIDE_MAX + 1]; /* without the home, where no cgroup
-				      * counts; the last is the session's */
-	int64_t cpu_ms[SIDE_MAX + 1];
-};
-#define SIDE_SESSION SIDE_MAX
-
-/* Serve a program on the socket `front` (taken), from the place `at`. */
-typedef void side_run(void *arg, int front, int at);
-
-/* Only side.c writes it. */
-struct side_programs {
-	pid_t pids[SIDE_MAX];	  /* 0: the place is free */
-	int64_t gone_ms;	  /* CPU time of those that ended */
-	struct side_board *board; /* NULL: there has been none yet */
-	int at;			  /* our place on it */
-	side_run *run;
-	void *arg;
-};
-
-/* The session's: children `run`. */
-void side_init(struct side_programs *b, side_run *run, void *arg);
-
-/* In such a child: from now on its place alone is ours. */
-void side_become(
-	struct side_programs *b, const struct side_programs *of, int at);
-
-/* Fork a child that serves one program. The socket to it, or -1 with e. */
-int side_start(struct side_programs *b, struct err *e);
-
-/* How many there are now. */
-int side_count(struct side_programs *b);
-
-/* End them all. */
-void side_end(struct side_programs *b);
-
-/* Note the resources that our own jail uses. */
-void side_note(struct side_programs *b, int64_t bytes, int64_t cpu_ms);
-
-/* The resources that all others use; the CPU time counts those that ended. */
-int64_t side_bytes(const struct side_programs *b);
-int64_t side_cpu_ms(const struct side_programs *b);
-
-/* Make the spec of such a program of the session's. */
-void side_make_spec(struct jail_spec *spec);
-
-/* ---- link.c ---- */
-
-/* The front end is gone, or the session has come to its end otherwise: every
- * function that is told so returns it, up to the one that ends the process. */
-#define SESSION_OVER (-2)
-#define LINK_CHECKED __attribute__((warn_unused_result))
-
-/* Processes of the jail, as init is told them. */
-struct link_pids {
-	int n;
-	int32_t v[WIRE_PIDS_MAX];
-};
-
-/* Serve a request that any moment suits, whatever else goes on: 1 served, 0 it
- * is none of these. */
-typedef int link_aside(void *arg, const struct wire_front *m);
-
-/* A death that init has reported and that nobody has asked for yet. */
-struct link_death {
-	int32_t pid;
-	int status; /* as from waitpid() */
-	int alone;  /* then init was the only process in the jail */
-};
-
-/* A request of the front end's, with its descriptors. */
-struct link_request {
-	struct wire_front m;
-	int fds[IO_FDS_MAX];
-};
-
-/* The front end sends one request that takes time, and then waits. */
-#define LINK_REQUESTS 2
-
-/* Only link.c writes it. */
-struct link {
-	int front;	     /* socket to the front end; -1: no front end yet */
-	clockid_t front_cpu; /* -1: nobody's */
-	int init;	     /* socket to init; -1: no jail */
-	int over;	     /* the front end is gone */
-	struct link_request waiting[LINK_REQUESTS]; /* taken, not served yet */
-	int nwaiting;
-	uint32_t serving;  /* number of the request that is served; 0: none */
-	int interrupted;   /* the person does not want to wait any longer */
-	link_aside *aside; /* serves some requests at any time; may be NULL */
-	void *aside_arg;
-	uint32_t seq;	   /* number of the last request to init */
-	uint32_t answered; /* number of the last request init has answered */
-	uint32_t traffic;  /* messages to and from init */
-	int ndeaths;
-	struct link_death deaths[WIRE_PIDS_MAX];
-};
-
-/* Takes `front`. */
-void link_open(struct link *l, int front);
-
-/* Have `aside` serve what comes during a wait. */
-void link_serve_aside(struct link *l, link_aside *aside, void *arg);
-
-/* Serve a request that came otherwise, if any moment suits it: 1, or 0. */
-int link_serve_now(struct link *l, const struct wire_front *m);
-
-/* The link to the init of a new jail, and its end. Takes `init`. */
-void link_attach(struct link *l, int init);
-void link_detach(struct link *l);
-
-/* ---- waits ---- */
-
-/* poll(2), and the only way to wait. -1 if it fails; a signal is no failure. */
-int link_poll(struct pollfd *p, nfds_t n, int timeout_ms);
-
-/* Wait for a child that was killed. All that is waited for is the kernel, which
- * may need long to free what the child has mapped: no alarm here either. */
-void link_reap(pid_t pid);
-
-/* Milliseconds until then, 0 if it is over, at most what poll(2) takes. */
-int link_ms_until(int64_t deadline_ms);
-
-/* Wait for `fd` (-1: for none) or init: 1 if `fd` is ready, 0 if not, or at
- * the deadline; SESSION_OVER. Meanwhile the front end is listened to: what it
- * asks for waits, and what the person interrupts is given up. May return 0
- * before the deadline. */
-LINK_CHECKED int link_wait(
-	struct link *l, int fd, int64_t deadline_ms, int *init_ready);
-
-/* ---- front end ---- */
-
-/* Send an event with descriptors (borrowed, -1 for none), and with its bytes
- * (borrowed). That the front end is gone is what the next wait returns. */
-void link_event(
-	struct link *l, const struct jail_event *ev, const int *fds, int nfds);
-void link_notice(struct link *l, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-/* The last message, once the front end wants no more (WIRE_LEFT_BYTES). */
-void link_say_left(struct link *l);
-
-/* Answer request `seq`, with `n` descriptors (borrowed), or with bytes. 0, or
- * -1 when they did not get there. */
-int link_reply(struct link *l, uint32_t seq, const struct wire_reply *reply,
-	const int *fds, int n);
-int link_reply_bytes(struct link *l, uint32_t seq,
-	const struct wire_reply *reply, const char *bytes, size_t n);
-
-/* CPU time of the front end so far. It is the socket's peer, unless
- * link_charge() names another process; with 0 nobody is charged, and the time
- * stays 0. */
-int64_t link_front_cpu_ms(const struct link *l);
-void link_charge(struct link *l, pid_t front);
-
-/* Take the next request, waiting for it; `fds` has IO_FDS_MAX places. 0, or
- * SESSION_OVER. */
-LINK_CHECKED int link_request(struct link *l, struct wire_front *m, int *fds);
-
-/* The type of the next request, if there is one already; or -1. */
-int link_request_peek(struct link *l);
-
-/* How long a poll for the front end may wait: not when a request waits. */
-int link_patience_ms(const struct link *l, int ms);
-
-/* A request is served from here to its reply, to link_served(), or to the next
- * one. */
-void link_serve(struct link *l, const struct wire_front *m);
-void link_served(struct link *l);
-
-/* True if an interrupt, which names the request that it is for, is for the one
- * that is served. */
-int link_is_served(const struct link *l, const struct wire_front *interrupt);
-
-/* 1, once, if the person has interrupted what they waited for. */
-int link_interrupt_take(struct link *l);
-
-/* Refuse a request of this type that waits. */
-void link_refuse(struct link *l, enum wire_front_type type, const char *why);
-
-/* ---- init ---- */
-
-/* Send init a request about `pids` (NULL: none), with descriptors (borrowed).
- * 0, or -1. */
-int link_ask(struct link *l, enum wire_init_type type,
-	const struct link_pids *pids, const int *fds, int nfds);
-int link_ask_pid(struct link *l, enum wire_init_type type, int32_t pid);
-
-/* INIT_KILL_FORK: kill the copy that was begun in the last `ms`. */
-void link_ask_unhang(struct link *l, int64_t ms);
-
-/* Take one message of init's, if there is one: 1 taken, 0 nothing, -1 init is
- * gone. A death is kept for link_death_take(). `fds` may be NULL. */
-int link_take(struct link *l, struct wire_init *m, int *fds, int nfds);
-
-/* Wait for the answer of `type` to the last request: 0; -1 at the deadline, or
- * when init is gone or reports an error, which is then in `m`; SESSION_OVER. */
-LINK_CHECKED int link_await(struct link *l, enum wire_init_type type,
-	struct wire_init *m, int64_t deadline_ms);
-
-/* 1 if init has reported the death of this process, once: *d is that. */
-int link_death_take(struct link *l, int32_t pid, struct link_death *d);
-
-/* Forget the deaths that concern nobody. */
-void link_deaths_forget(struct link *l);
 
 /* ---- cell.c ---- */
 
@@ -278,6 +37,119 @@ void link_deaths_forget(struct link *l);
  * the guest (borrowed; -1: none). 0, or SESSION_OVER. */
 LINK_CHECKED int warden_cell_run(struct warden *w, const struct wire_front *m,
 	int source_fd, int report_fd);
+
+/* ---- guest.c ---- */
+
+/* The most that is shown of where a stuck cell was. */
+#define GUEST_STACK_MAX 8192
+
+/* Only guest.c writes it. */
+struct guest {
+	struct link *link;
+	struct warden_jail *jail;
+	int ctl;    /* our end of its control socket */
+	int stack;  /* memfd it writes its stacks to when told */
+	pid_t pid;  /* in the jail; 0: it is dead: ask guest_is_alive() */
+	int status; /* once dead, as from waitpid() */
+	int alone;  /* its death left init alone in the jail */
+	uint32_t names, threads; /* its word */
+	uint32_t late; /* the PARK whose answer is still to come; 0: none */
+};
+
+/* A message, and the bytes that its answer points into. */
+struct guest_message {
+	struct wire_guest wire;
+	char bytes[WIRE_GUEST_MAX];
+};
+
+void guest_init(struct guest *g, struct link *l, struct warden_jail *j);
+
+/* ---- life ---- */
+
+/* Have init start a program on these descriptors (borrowed): SPAWN_ARGS, stdio,
+ * and the report where there is one. And wait until it has, or the driver has.
+ * 0, or -1 with e; the wait may return SESSION_OVER. */
+int guest_spawn(struct guest *g, const int *fds, int nfds, struct err *e);
+LINK_CHECKED int guest_spawn_await(struct guest *g, struct err *e);
+
+/* The same with the driver, for a session or for one cell; and wait until it
+ * says READY: *m is that. */
+int guest_start(struct guest *g, struct err *e);
+int guest_start_cell(struct guest *g, struct err *e);
+LINK_CHECKED int guest_start_await(
+	struct guest *g, struct guest_message *m, struct err *e);
+
+/* stdin, stdout, stderr, the driver's report, which programs have not */
+#define PIPES 4
+#define PIPES_PROGRAM 3
+
+/* The one cell: what it runs (wire_start_find()), and its ends of the
+ * pipes. */
+struct guest_cell {
+	int file;
+	size_t at, bytes;
+	unsigned tty_bits;
+	const int *pipes; /* PIPES of them */
+};
+
+/* Hand it over; all of it is borrowed. From then on the warden ignores what the
+ * guest says. 0, or -1 with e. */
+int guest_give_cell(struct guest *g, const struct guest_cell *c, struct err *e);
+
+/* It is dead: whether it had read that before. */
+int guest_took_cell(struct guest *g);
+
+/* Close its links: its jail has ended. */
+void guest_end(struct guest *g);
+
+/* True if it lives, as far as init has reported. */
+int guest_is_alive(struct guest *g);
+
+/* Another process is the live guest from now on (0: none is); and it has
+ * answered, on this socket (taken). */
+void guest_become(struct guest *g, pid_t pid);
+void guest_become_awake(struct guest *g, int ctl, uint32_t names);
+
+/* ---- messages ---- */
+
+/* Send, with a descriptor (borrowed) or -1. -1 when it does not take it. */
+int guest_send(struct guest *g, const char *buf, size_t n, int fd);
+
+/* Take one message that is there: 1 taken, 0 none, -1 gone or malformed. */
+int guest_receive(int sock, struct guest_message *m);
+
+/* Wait for one message on `sock`: 1 taken, 0 at the deadline, -1 gone or
+ * malformed, or the jail takes too much memory; SESSION_OVER. */
+LINK_CHECKED int guest_await(struct guest *g, int sock, struct guest_message *m,
+	int64_t deadline_ms);
+
+/* The same, and once the person has interrupted it, only until `least_ms`. */
+LINK_CHECKED int guest_await_hurried(struct guest *g, int sock,
+	struct guest_message *m, int64_t deadline_ms, int64_t least_ms);
+
+/* The same, where no answer costs the variables: an interrupt leaves the guest
+ * a moment, and 0 is returned only where it is the jail's own doing that none
+ * comes. Where the host has kept the jail from running for ten seconds more
+ * than that, GUEST_LATE. */
+#define GUEST_LATE 2
+LINK_CHECKED int guest_await_fair(struct guest *g, int sock,
+	struct guest_message *m, int64_t deadline_ms);
+
+/* Its answer to PARK `no` did not come in time: it may come before the next.
+ * And whether a message is that, once. */
+void guest_note_late(struct guest *g, uint32_t no);
+int guest_is_late_answer(struct guest *g, const struct wire_guest *m);
+
+/* It has said DONE: note its counts. */
+void guest_note_done(struct guest *g, const struct wire_guest *m);
+
+/* Empty the file for that. Only while every guest is stopped: one that runs can
+ * hold the locks of the file. */
+void guest_clear_stack(struct guest *g);
+
+/* Have it write down where it is, as long as that takes: `text` has room for
+ * GUEST_STACK_MAX + 1 bytes and is hostile. Length, 0 for nothing. */
+size_t guest_read_stack(struct guest *g, char *text);
 
 /* ---- checkpoints.c ---- */
 
@@ -443,105 +315,6 @@ struct trial_question {
 LINK_CHECKED int trial_ask(struct warden *w, const struct trial_question *q,
 	struct guest_message *m, struct err *e);
 
-/* ---- work.c ---- */
-
-/* Where it is done. Everything is borrowed. */
-struct work_place {
-	struct procs_source procs;
-	int tty_master, tty_slave, line;
-	dev_t tty_dev;
-};
-
-/* Questions for the helper, one bit each. */
-enum {
-	WORK_WAITS = 1,	  /* does the jail wait for the person? */
-	WORK_WEIGHT = 2,  /* how much memory does it use? */
-	WORK_PRIVATE = 4, /* how much of it is private to `pid`? */
-	WORK_CPU = 8,	  /* how much CPU time has it used? */
-	WORK_KEYS = 16,	  /* take the keys that a cell did not read */
-	WORK_TTYS = 32,	  /* set the tty and the line as a cell finds them */
-	WORK_SIZE = 64,	  /* tell the tty the size of the window */
-};
-
-struct work {
-	unsigned what;
-	pid_t pid;
-	int64_t faults; /* not worth counting its pages before it has more */
-	struct link_pids kept;	   /* these do not count for WORK_WAITS */
-	unsigned short rows, cols; /* of the window; 0: not known */
-};
-
-/* Keys handed back at most: what a tty holds, and what is on its way there. */
-#define WORK_KEYS_MAX (64 * 1024)
-
-struct work_result {
-	unsigned what;	  /* which of the questions have an answer */
-	int64_t began_ms; /* when it was begun */
-	int waits;
-	int64_t weight_bytes, cpu_ms;
-	/* beside the weight; as in struct procs */
-	int64_t kernel_bytes, forks_bytes;
-	int hidden;
-	int64_t shared;
-	/* WORK_PRIVATE: minor faults, size, and private bytes, or -1 */
-	int64_t faults, rss_bytes, private_bytes;
-	size_t nkeys;
-	char keys[WORK_KEYS_MAX];
-};
-
-/* Do it here and now. Only the helper may, or anyone while the jail is
- * stopped: a guest that runs can hold the locks that this waits for. */
-void work_do(const struct work_place *p, const struct work *q,
-	struct work_result *r);
-
-/* ---- site.c ---- */
-
-/*
- * The warden's own namespaces, the cgroup with its janitor, the home, and the
- * plan. Made once; they outlive each jail.
- */
-
-/* Only site.c writes it; the home has functions of its own. */
-struct site {
-	const struct jail_spec *spec;
-	struct host host;
-	struct plan plan;
-	struct cgroup cgroup;
-	struct home home;
-	int janitor;	/* its life line; our death closes it */
-	int allocation; /* (root) locks: on its host id, and on its places */
-	uid_t id;	/* (root) the host id */
-	struct enforce_facts facts; /* what there is to enforce with */
-	char limited[256];	    /* what it cannot enforce, in words */
-};
-
-/* Make it, and become a process that has nothing of its caller's but the
- * socket `front`. 0, or -1 with e. */
-int site_open(
-	struct site *s, const struct jail_spec *spec, int front, struct err *e);
-
-/* Give the places of this session back, before its end: nothing of it runs any
- * more, and nobody can keep it. */
-void site_leave_places(const struct site *s);
-
-/* A jail that was made ahead is leased: `plan` takes the place of the plan. It
- * is what the session's spec, changed by then, makes of the same host. -1 with
- * e when it differs in more than what a lease changes. */
-int site_make_plan(struct site *s, struct plan *plan, struct err *e);
-void site_take_plan(struct site *s, struct plan *plan);
-
-/* In a child: another site on the same home and in the same cgroup, for a
- * program beside the session. It is never frozen. Of `of` it keeps open only
- * the home, the cgroup and the socket `front`. 0, or -1 with e. */
-int site_share(struct site *s, const struct site *of,
-	const struct jail_spec *spec, int front, struct err *e);
-
-/* A jail stands, and it is known whether it could have a /proc, and inodes of
- * its own, and whether guests can ask init. */
-void site_note_jail(struct site *s, int has_proc, int own_inodes, int asks);
-
-void site_close(struct site *s);
-
 /* ---- lease.c ---- */
 
 /* Wait until the jail is leased, where it was made ahead, and make it what the
@@ -572,13 +345,6 @@ void clocks_touch(struct clocks *c);
 int64_t clocks_remaining_ms(
 	struct clocks *c, enum jail_limit limit, int64_t *due_ms);
 
-/* ---- copycost.c ---- */
-
-/* Nanoseconds of CPU time for one page, on this host: measured at the first
- * call, which takes about a millisecond. Where nothing can be measured, what a
- * slow virtual machine takes. */
-int64_t copycost_page_ns(void);
-
 /* ---- front.c ---- */
 
 /* A link_aside: serve a request that any moment suits. */
@@ -586,463 +352,6 @@ int front_serve_aside(void *warden, const struct wire_front *m);
 
 /* Wait for a request of the front end's and serve it. 0, or SESSION_OVER. */
 LINK_CHECKED int front_serve(struct warden *w);
-
-/* ---- guest.c ---- */
-
-/* The most that is shown of where a stuck cell was. */
-#define GUEST_STACK_MAX 8192
-
-/* Only guest.c writes it. */
-struct guest {
-	struct link *link;
-	struct warden_jail *jail;
-	int ctl;    /* our end of its control socket */
-	int stack;  /* memfd it writes its stacks to when told */
-	pid_t pid;  /* in the jail; 0: it is dead: ask guest_is_alive() */
-	int status; /* once dead, as from waitpid() */
-	int alone;  /* its death left init alone in the jail */
-	uint32_t names, threads; /* its word */
-	uint32_t late; /* the PARK whose answer is still to come; 0: none */
-};
-
-/* A message, and the bytes that its answer points into. */
-struct guest_message {
-	struct wire_guest wire;
-	char bytes[WIRE_GUEST_MAX];
-};
-
-void guest_init(struct guest *g, struct link *l, struct warden_jail *j);
-
-/* ---- life ---- */
-
-/* Have init start a program on these descriptors (borrowed): SPAWN_ARGS, stdio,
- * and the report where there is one. And wait until it has, or the driver has.
- * 0, or -1 with e; the wait may return SESSION_OVER. */
-int guest_spawn(struct guest *g, const int *fds, int nfds, struct err *e);
-LINK_CHECKED int guest_spawn_await(struct guest *g, struct err *e);
-
-/* The same with the driver, for a session or for one cell; and wait until it
- * says READY: *m is that. */
-int guest_start(struct guest *g, struct err *e);
-int guest_start_cell(struct guest *g, struct err *e);
-LINK_CHECKED int guest_start_await(
-	struct guest *g, struct guest_message *m, struct err *e);
-
-/* stdin, stdout, stderr, the driver's report, which programs have not */
-#define PIPES 4
-#define PIPES_PROGRAM 3
-
-/* The one cell: what it runs (wire_start_find()), and its ends of the
- * pipes. */
-struct guest_cell {
-	int file;
-	size_t at, bytes;
-	unsigned tty_bits;
-	const int *pipes; /* PIPES of them */
-};
-
-/* Hand it over; all of it is borrowed. From then on the warden ignores what the
- * guest says. 0, or -1 with e. */
-int guest_give_cell(struct guest *g, const struct guest_cell *c, struct err *e);
-
-/* It is dead: whether it had read that before. */
-int guest_took_cell(struct guest *g);
-
-/* Close its links: its jail has ended. */
-void guest_end(struct guest *g);
-
-/* True if it lives, as far as init has reported. */
-int guest_is_alive(struct guest *g);
-
-/* Another process is the live guest from now on (0: none is); and it has
- * answered, on this socket (taken). */
-void guest_become(struct guest *g, pid_t pid);
-void guest_become_awake(struct guest *g, int ctl, uint32_t names);
-
-/* ---- messages ---- */
-
-/* Send, with a descriptor (borrowed) or -1. -1 when it does not take it. */
-int guest_send(struct guest *g, const char *buf, size_t n, int fd);
-
-/* Take one message that is there: 1 taken, 0 none, -1 gone or malformed. */
-int guest_receive(int sock, struct guest_message *m);
-
-/* Wait for one message on `sock`: 1 taken, 0 at the deadline, -1 gone or
- * malformed, or the jail takes too much memory; SESSION_OVER. */
-LINK_CHECKED int guest_await(struct guest *g, int sock, struct guest_message *m,
-	int64_t deadline_ms);
-
-/* The same, and once the person has interrupted it, only until `least_ms`. */
-LINK_CHECKED int guest_await_hurried(struct guest *g, int sock,
-	struct guest_message *m, int64_t deadline_ms, int64_t least_ms);
-
-/* The same, where no answer costs the variables: an interrupt leaves the guest
- * a moment, and 0 is returned only where it is the jail's own doing that none
- * comes. Where the host has kept the jail from running for ten seconds more
- * than that, GUEST_LATE. */
-#define GUEST_LATE 2
-LINK_CHECKED int guest_await_fair(struct guest *g, int sock,
-	struct guest_message *m, int64_t deadline_ms);
-
-/* Its answer to PARK `no` did not come in time: it may come before the next.
- * And whether a message is that, once. */
-void guest_note_late(struct guest *g, uint32_t no);
-int guest_is_late_answer(struct guest *g, const struct wire_guest *m);
-
-/* It has said DONE: note its counts. */
-void guest_note_done(struct guest *g, const struct wire_guest *m);
-
-/* Empty the file for that. Only while every guest is stopped: one that runs can
- * hold the locks of the file. */
-void guest_clear_stack(struct guest *g);
-
-/* Have it write down where it is, as long as that takes: `text` has room for
- * GUEST_STACK_MAX + 1 bytes and is hostile. Length, 0 for nothing. */
-size_t guest_read_stack(struct guest *g, char *text);
-
-/* ---- helper.c ---- */
-
-/*
- * One question at a time. The warden asks, goes on, and takes the answer when
- * it looks again.
- */
-
-/* Only helper.c writes it. */
-struct helper {
-	pid_t pid; /* 0: none */
-	int sock;  /* -1: none, or it was killed and is not gone yet */
-	clockid_t cpu;
-	int64_t cpu_ns;	  /* its CPU time before the question */
-	int64_t asked_ms; /* 0: nothing is asked */
-	int64_t paid_ms;  /* when its work is paid for */
-	int64_t cells_ns; /* its work while the jail was stopped for it */
-};
-
-void helper_init(struct helper *s);
-
-/* The urgency of a question, which says if the helper is free to work. All
- * its work takes a small share of a core. An urgent question may come a little
- * before the work until now is paid for, and a late one, a quarter of that.
- * While the jail is stopped for it, the cell's CPU time pays. */
-enum helper_haste {
-	HELPER_CALM,
-	HELPER_LATE,
-	HELPER_URGENT,
-	HELPER_STOPPED,
-};
-int helper_is_free(const struct helper *s, enum helper_haste haste);
-
-/* True if it owes an answer. */
-static inline int helper_is_asked(const struct helper *s)
-{
-	return s->asked_ms != 0;
-}
-
-/* Ask, starting it where needed. 0, or -1 when it cannot be asked. */
-int helper_ask(
-	struct helper *s, const struct work_place *p, const struct work *q);
-
-/* Take the answer, after a wait of at most timeout_ms. `stopped`: the jail is
- * for it, and nothing in it holds the helper. 1; 0 there is none yet, or
- * nothing was asked; -1 it did not answer in time and was killed. */
-int helper_take(
-	struct helper *s, int timeout_ms, int stopped, struct work_result *a);
-
-/* End it, when no process of the jail is left that could hold it. */
-void helper_end(struct helper *s);
-
-/* ---- tally.c ---- */
-
-/*
- * One tally serves all jails of a session, one after the other. Memory: the
- * caller adds what can be seen without waiting, and asks the helper for the
- * rest. CPU time: the caller adds sums over all processes.
- */
-
-/* Where to look. Everything is borrowed. */
-struct tally_place {
-	const struct home *home;
-	const struct procs_source *procs;
-	const int *tmp;	  /* APPLY_TMPFS file systems of the jail, or -1 */
-	const int *front; /* a socket of our own, made as guests make theirs */
-};
-
-enum tally_verdict {
-	TALLY_FITS,
-	TALLY_DOUBTFUL, /* nobody could weigh it in time while it ran */
-	TALLY_OVER,
-};
-
-/* How the jail waits for the helper. */
-enum tally_waits {
-	TALLY_FREE,    /* it can be asked now */
-	TALLY_ASKED,   /* or cannot be asked yet; the jail goes on */
-	TALLY_STOPPED, /* the jail is stopped until it has answered */
-};
-
-/* Only tally.c writes it. */
-struct tally {
-	struct tally_place place;
-	int64_t limit, others_bytes;
-	struct notify_memory *memory; /* for init; NULL before tally_begin() */
-
-	int64_t most_bytes;   /* what a fork shares counted for each */
-	int64_t weight_bytes; /* by the helper's last answer; 0: not known */
-	int64_t weight_most;  /* most_bytes then */
-	int64_t peak_bytes;   /* of all jails */
-	int64_t host_bytes;   /* of the whole host, as last measured */
-	int64_t host_known;   /* that, when we last knew ours */
-	int64_t host_asked;   /* that, when the helper was asked */
-	int64_t unknown_ms;   /* since when it may be over its limit; 0: not */
-	/* of the host's kernel: as last measured; when the helper was asked;
-	 * without what is ours; and what is ours by its last answer */
-	int64_t kernel_bytes, kernel_asked, kernel_others, kernel_ours;
-	/* anonymous shared memory that init has granted: when the helper was
-	 * asked; before its last answer; and what was left of that */
-	int64_t shared_asked, shared_seen, shared_left;
-	/* shared memory of all kinds on the host, and without what is ours */
-	int64_t shmem_bytes, shmem_others;
-	int weighed; /* since last added: 1 answered, -1 in vain, 0 not */
-
-	/* CPU time: of jails that ended; sums of the one that lives: the last
-	 * two, and the middle one of the last three; and both */
-	int64_t cpu_gone_ms, sums_ms[3], cpu_ms;
-};
-
-void tally_init(struct tally *t, const struct tally_place *place);
-
-/* Before a jail whose memory no cgroup counts. 0, or -1 with errno. */
-int tally_begin(struct tally *t, int64_t limit);
-
-/* At the end of any jail: what the session has used of the CPU until now. */
-void tally_end(struct tally *t, int64_t cpu_ms);
-
-/* ---- memory ---- */
-
-/* Add up what can be seen now, and compare it with the limit; `p` has memory as
- * in PROCS_MEMORY. */
-enum tally_verdict tally_add(
-	struct tally *t, const struct procs *p, enum tally_waits waits);
-
-/* So much of the limit is used elsewhere. */
-void tally_note_others(struct tally *t, int64_t bytes);
-
-/* How much there is is not known any more, for example because processes were
- * killed. */
-void tally_forget(struct tally *t);
-
-/* The helper is asked; it has answered WORK_WEIGHT; it did not answer. */
-void tally_asked(struct tally *t);
-void tally_weigh(struct tally *t, const struct work_result *a);
-void tally_fail(struct tally *t);
-
-/* Bytes that the files of the jail take: its home, /tmp and /dev/shm. */
-int64_t tally_files_bytes(const struct tally *t);
-
-/* True if memory may have passed its limit since it was weighed. */
-int tally_is_doubtful(const struct tally *t);
-
-/* Memory as it was weighed, and what it has grown by since. */
-int64_t tally_bytes(const struct tally *t);
-
-/* ---- CPU time ---- */
-
-/* A sum over the processes that live. */
-void tally_add_cpu(struct tally *t, int64_t sum_ms);
-
-/* ---- jail.c ---- */
-
-/*
- * A jail is built, stopped and continued, measured, and ended. It knows
- * neither Python nor checkpoints: those who ask say which processes to spare.
- */
-
-/* The resources that the jail uses. */
-struct warden_jail_usage {
-	int64_t peak_bytes;
-	/* where no cgroup counts memory */
-	enum tally_verdict memory;
-	int64_t cpu_ms; /* of the session so far */
-	int processes;	/* beside init, zombies not counted */
-	int slots;	/* what the process limit counts: threads, zombies */
-	int64_t fork_fails;
-	int64_t oom_kills;
-};
-
-/* The state of the ttys, compared with how a cell finds them. */
-enum warden_jail_ttys {
-	TTYS_UNKNOWN,
-	TTYS_NEW,   /* init made them, and nothing but the driver has run */
-	TTYS_BEGUN, /* the helper is at it, or has done it */
-};
-
-/* Only jail.c writes it. */
-struct warden_jail {
-	struct link *link;
-	struct site *site;
-	struct side_programs *sides;
-	pid_t init; /* in our pids; 0 when there is none */
-	int tty_master, line, proc;
-	int tty_slave; /* an open file of our own: no guest can make it block */
-	int tmp[APPLY_TMPFS];	   /* its /tmp and /dev/shm, to see how full */
-	unsigned short rows, cols; /* of the person's window; 0: not known */
-	int size_owed, keys_owed;  /* the tty has yet to be told; has some */
-	struct work_place place;   /* where the helper and we look */
-	struct helper helper;
-	int no_proc, deaf; /* guests cannot ask init */
-	int shared;	   /* inodes of the host are in the jail */
-	int frozen, swept; /* how it is stopped now, if it is */
-	enum warden_jail_ttys ttys;
-	int quiet; /* nothing of a person's has run in it, or is left */
-	int left;  /* processes that cells left, as last counted */
-
-	/* between cells */
-	int64_t look_ms, quiet_ms, stopped_cpu_ms;
-	struct warden_jail_usage baseline;
-	uint32_t baseline_at; /* link.traffic then; 0: there is none */
-
-	struct tally tally;  /* where no cgroup counts */
-	int64_t memory_ms;   /* when to look at it next, beside a cell */
-	int over;	     /* what that said */
-	int stale;	     /* what the helper was asked to weigh is dead */
-	int64_t weighing_ms; /* since when it is stopped for that; 0: not */
-	int64_t paused_ms;   /* how long it has been stopped for that in all */
-	int64_t later_ms;    /* when the helper was asked what is not urgent */
-
-	/* of all jails of the session */
-	int64_t peak_bytes; /* where a cgroup counts, but does not keep it */
-	int64_t cpu_ms;	    /* as last measured */
-	int64_t oom_seen;   /* kills for memory that are accounted for */
-};
-
-void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s,
-	struct side_programs *b);
-
-/* ---- life ---- */
-
-/* Begin to build, and wait until the jail stands. 0, or -1 with e: then end
- * it. The wait may return SESSION_OVER. */
-int warden_jail_start(struct warden_jail *j, struct err *e);
-LINK_CHECKED int warden_jail_await(struct warden_jail *j, struct err *e);
-
-/* Kill the jail, if there is one, and see it gone. */
-void warden_jail_end(struct warden_jail *j);
-
-/* A jail that was made ahead, and holds no code of anybody's yet, is leased:
- * give its file systems and its tty their sizes. 0, or -1 with e. */
-int warden_jail_lease(struct warden_jail *j, const struct plan *plan,
-	const struct spec_lease *c, struct err *e);
-
-/* ---- stopping ---- */
-
-/* Stop every process, by the freezer where there is one. A process that does
- * not stop is killed, but `kept`, the checkpoints, and `live`: *killed counts.
- * 0; -1: it could not be stopped; SESSION_OVER. */
-LINK_CHECKED int warden_jail_stop(struct warden_jail *j,
-	const struct link_pids *kept, pid_t live, int32_t *killed);
-
-int warden_jail_is_stopped(const struct warden_jail *j);
-
-/* Nothing in it can hold whoever looks at it, or can again. */
-void warden_jail_note_quiet(struct warden_jail *j, int quiet);
-
-void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept);
-
-/* While a cell or a program runs: what to do about its memory. A jail in doubt
- * is stopped until it has been weighed, and then continued. True if it is over
- * its limit, or cannot be weighed though it is stopped. */
-int warden_jail_judge(struct warden_jail *j, enum tally_verdict memory);
-
-/* Thaw only: its processes are going to be killed. */
-void warden_jail_thaw(struct warden_jail *j);
-
-/* Kill all but `kept`, and leave those stopped. 0; 1: some would not die; -1:
- * no answer; SESSION_OVER. */
-LINK_CHECKED int warden_jail_kill(
-	struct warden_jail *j, const struct link_pids *kept, int32_t *killed);
-
-/* Continue one process, as the foreground of the tty. 0, or -1. */
-int warden_jail_resume(struct warden_jail *j, pid_t pid);
-
-/* 1 if the jail, which is stopped, has run since the last look. *due_ms: when
- * to look again. */
-int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
-
-/* ---- what it uses ---- */
-
-/* How long a look may take for numbers that are only shown: at the end of a
- * cell or a program, and where somebody asks for them. */
-#define LOOK_END_MS 20
-#define LOOK_SHOW_MS 200
-
-/* Fill in what can be seen without waiting, and the helper's answers. */
-void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);
-
-/* The session's peak so far; 0 where it is not known. */
-int64_t warden_jail_peak(struct warden_jail *j);
-
-/* Its memory, where no cgroup counts it as last measured. */
-int64_t warden_jail_bytes(const struct warden_jail *j);
-
-/* True if little of its memory is left. */
-int warden_jail_is_short(const struct warden_jail *j);
-
-/* Have the helper do what must be done soon, and what can wait for as long as
- * its work is not paid for (WORK_*), and look at what no cgroup counts. */
-void warden_jail_ask(
-	struct warden_jail *j, const struct work *soon, unsigned later);
-
-/* Take its answer, as helper_take(). */
-int warden_jail_hear(
-	struct warden_jail *j, int timeout_ms, struct work_result *r);
-
-/* Both, with a wait of at most timeout_ms: what no cgroup counts, WORK_WEIGHT
- * only if it is in `what`. -1: the jail holds the helper. */
-int warden_jail_look(struct warden_jail *j, unsigned what, int timeout_ms);
-
-/* How many of its processes, and init, the host keeps waiting: for a CPU, or
- * inside the kernel. -1 where nobody can look. */
-int warden_jail_waiting(struct warden_jail *j);
-
-/* While no cell does: look at memory, where no cgroup counts it. 1 if it is
- * over its limit. *due_ms: when to look again. */
-int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms);
-
-/* The usage that the next cell starts from. It is measured when the jail is
- * stopped, and again only if something has moved since, so that no cell waits
- * for it. *fresh: it was measured now. Of a jail that is not stopped, because a
- * cell follows at once, only what a cell adds to is known: times, and failures.
- */
-const struct warden_jail_usage *warden_jail_baseline(
-	struct warden_jail *j, int *fresh);
-
-/* Take so many kills for memory as accounted for. 1 if there are new ones. */
-int warden_jail_note_oom(struct warden_jail *j, int64_t kills);
-
-/* A cell has left so many processes. */
-void warden_jail_note_left(struct warden_jail *j, int n);
-
-/* True if no cgroup counts its memory: then the warden adds it up. */
-int warden_jail_is_uncounted(const struct warden_jail *j);
-
-/* ---- the person's tty ---- */
-
-/* The person's window has another size. */
-void warden_jail_resize(
-	struct warden_jail *j, unsigned short rows, unsigned short cols);
-
-/* Set the tty and the line as every cell finds them, after the keys in the tty
- * went back to the editor. Their settings outlive a guest, and any code in the
- * jail can change them. 0, or -1: a guest that runs holds one of them. */
-int warden_jail_set_ttys(struct warden_jail *j);
-
-/* Have the helper begin with that, so that the next cell finds it done. */
-void warden_jail_begin_ttys(struct warden_jail *j);
-
-/* Keys that a cell did not read go back to the editor, and never run by
- * themselves. While a guest that runs holds the tty they stay where they are.
- */
-void warden_jail_return_keys(struct warden_jail *j);
 
 /* ---- program.c ---- */
 

@@ -4,7 +4,6 @@
  *
  *	loop.c		the warden's start, and its wait between cells
  *	lease.c		a jail that was made ahead waits until it is somebody's
- *	site.c		the places that sessions have on this host
  */
 #ifndef JAIL_WARDEN_WARDEN_H
 #define JAIL_WARDEN_WARDEN_H
@@ -18,10 +17,6 @@
 struct warden;
 
 /* ---- loop.c ---- */
-
-/* The most that the warden does between two waits, or an alarm ends it. The
- * longest work is to remove millions of files from a home. */
-#define LINK_WORK_MS 20000
 
 /* Be the warden: called in the child of the front end's fork, never returns.
  * Takes `front`, the socket to the front end; the session ends with it. */
@@ -47,11 +42,5 @@ struct lease_answer {
 	int ok;
 	struct err err;
 };
-
-/* Count the session of a lease in: the places go with it. 0, or -1 with e, of
- * kind ERR_BUSY when there are too many: then it has none. And give the places
- * back. */
-int site_count_in(const struct spec_made *made, int lease, struct err *e);
-void site_count_out(const struct spec_made *made, int lease);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: jail/wire/wire.c jail/warden/link.c jail/warden/guest.c */
+/* fuzz-sources: jail/wire/wire.c jail/warden/look/link.c jail/warden/guest.c */
 /*
  * fuzz_cell.c - a running cell, and any message of its guest
  *

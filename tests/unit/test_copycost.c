@@ -2,7 +2,7 @@
 /*
  * test_copycost.c - what a page costs that a checkpoint makes the guest copy
  */
-#include "jail/warden/parts.h"
+#include "jail/warden/look/look.h"
 
 #include "forked.h"
 

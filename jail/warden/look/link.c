@@ -10,8 +10,7 @@
  * alarm ends the warden, and the jail dies with it: nothing runs without a
  * clock.
  */
-#include "jail/warden/parts.h"
-#include "jail/warden/warden.h"
+#include "jail/warden/look/look.h"
 
 #include "jail/base/io.h"
 

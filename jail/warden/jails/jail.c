@@ -12,7 +12,7 @@
  * continued from outside, or in a way that nobody knows yet: while the jail is
  * stopped by signals, its CPU time is looked at.
  */
-#include "jail/warden/parts.h"
+#include "jail/warden/jails/jails.h"
 
 #include "jail/base/io.h"
 #include "jail/init/init.h"

@@ -6,7 +6,7 @@
  * Trusts:    the kernel's counters, what init has granted, and what the
  *            helper has seen
  */
-#include "jail/warden/parts.h"
+#include "jail/warden/look/look.h"
 
 #include "jail/apply/apply.h"
 #include "jail/base/io.h"

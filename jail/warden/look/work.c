@@ -7,7 +7,7 @@
  *            memory map, of an exec and of its tty for as long as it likes
  * Leaves:    the ttys as they are to be
  */
-#include "jail/warden/parts.h"
+#include "jail/warden/look/look.h"
 
 #include "jail/base/io.h"
 #include "jail/walls/walls.h"

@@ -12,7 +12,7 @@
  * freeze, no kill and no clock of a cell reaches a program beside it, and such
  * a program sees no process of the session.
  */
-#include "jail/warden/parts.h"
+#include "jail/warden/jails/jails.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

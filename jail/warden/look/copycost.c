@@ -10,7 +10,7 @@
  * After a fork the first write to a page copies it. That is done here as the
  * guest does it, with pages of the warden's own.
  */
-#include "jail/warden/parts.h"
+#include "jail/warden/look/look.h"
 
 #include "jail/base/io.h"
 

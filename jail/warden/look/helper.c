@@ -14,7 +14,7 @@
  * helper's work is limited to a share of a core, but while the jail is
  * stopped for it: then it is the cell's.
  */
-#include "jail/warden/parts.h"
+#include "jail/warden/look/look.h"
 
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"

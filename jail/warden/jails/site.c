@@ -11,8 +11,7 @@
  *            warden's own; the home ends with them, the cgroup with its
  *            janitor
  */
-#include "jail/warden/parts.h"
-#include "jail/warden/warden.h"
+#include "jail/warden/jails/jails.h"
 
 #include "jail/apply/apply.h"
 #include "jail/base/io.h"
