@@ -54,7 +54,7 @@ _cellblock_in_program()
 
 _cellblock()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} all=
 
 	COMPREPLY=()
 	if _cellblock_in_program; then
@@ -74,7 +74,8 @@ _cellblock()
 		;;
 	-c | -m | -e) ;;
 	--attach | --end | --message | --watch)
-		COMPREPLY=($(compgen -W "$(cellblock --sessions 2>/dev/null |
+		[[ $prev = --end ]] && all=all
+		COMPREPLY=($(compgen -W "$all $(cellblock --sessions 2>/dev/null |
 			awk 'NR > 1 { print $1 }')" -- "$cur"))
 		;;
 	*)

@@ -44,6 +44,7 @@ complete -c cellblock -n __cellblock_before_program -l end -d 'End a session'
 complete -c cellblock -n __cellblock_before_program -l message -d 'Show a text in a session'
 complete -c cellblock -n __cellblock_before_program -l watch -d 'Show what a session shows'
 complete -c cellblock -n '__fish_prev_arg_in --attach --end --message --watch' -f -a '(cellblock --sessions 2>/dev/null | tail -n +2 | string replace -r " .*" "")' -d Session
+complete -c cellblock -n '__fish_prev_arg_in --end' -f -a all -d 'Every session of yours'
 complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
 complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and which file set what'
 complete -c cellblock -n __cellblock_before_program -s h -l help -d 'Help'

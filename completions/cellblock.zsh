@@ -84,6 +84,7 @@ _cellblock_first()
 
 	if (($words[(I)--(attach|end|message|watch)])); then
 		ids=(${${(f)"$(cellblock --sessions 2>/dev/null)"}[2,-1]%% *})
+		(($words[(I)--end])) && ids+=(all)
 		_describe -t sessions session ids
 	else
 		_files
