@@ -23,16 +23,15 @@
 #include <unistd.h>
 
 /* Open the standard descriptors that are missing. Otherwise the next file that
- * we open could become somebody's standard output. */
+ * we open could become somebody's standard output. A write to a missing standard
+ * output still fails. */
 static void open_standard_fds(void)
 {
-	int fd;
+	static const int flags[] = {O_RDWR, O_RDONLY, O_RDWR};
 
-	do
-		fd = open("/dev/null", O_RDWR | O_NOCTTY);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd > STDERR_FILENO)
-		close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", flags[fd] | O_NOCTTY);
 }
 
 /* True if the shell of the password entry is this program. */

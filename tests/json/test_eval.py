@@ -626,6 +626,14 @@ def test_a_jail_that_cannot_be_built_is_told(ev):
     assert r["title"] == "The jail failed" and ev.code in (78, 125)
 
 
+@pytest.mark.parametrize("to, code", [("&-", 1), ("/dev/full", 1),
+                                      ("/dev/null", 0)])
+def test_an_answer_that_cannot_be_written_is_a_failure(cb, to, code):
+    r = cb.run("--eval", stdin='{"code": "1"}', wrapper=(
+        "sh", "-c", f'exec "$@" >{to}', "sh"))
+    assert r.code == code and ("write an answer" in r.said) == (code != 0), r
+
+
 def test_a_session_that_is_killed_is_told(cb):
     p = cb.popen("--eval", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                  stderr=subprocess.PIPE)
