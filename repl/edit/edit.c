@@ -386,6 +386,8 @@ static void key_down(struct editor *ed)
 /* True of %%name, which takes the lines below it. */
 static bool is_cell_magic(const wchar_t *s, size_t n)
 {
+	for (; n && (*s == ' ' || *s == '\t'); n--)
+		s++;
 	return n > 1 && s[0] == '%' && s[1] == '%';
 }
 
@@ -399,8 +401,7 @@ static size_t python_at(const struct editor *ed, const wchar_t *s, size_t n)
 
 	while (i < n && (s[i] == ' ' || s[i] == '\t'))
 		i++;
-	if (i < n &&
-		(s[i] == '!' || (s[i] == '%' && !is_cell_magic(s + i, n - i))))
+	if (i < n && (s[i] == '!' || (s[i] == '%' && !is_cell_magic(s, n))))
 		return n;
 	if (i == n || s[i] != ':')
 		return 0;

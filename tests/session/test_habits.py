@@ -29,8 +29,9 @@ def test_an_error_in_what_is_measured_is_shown(session):
     assert "usage: :timeit CELL" in session.run("%timeit")
 
 
-def test_a_cell_below_a_percent_line_is_taken_whole(session):
-    session.type("%%bash\r")
+@pytest.mark.parametrize("line", ["%%bash", " %%bash"])
+def test_a_cell_below_a_percent_line_is_taken_whole(session, line):
+    session.type(line + "\r")
     session.wait(lambda: session.screen.cursor_row() == "...", "a line")
     session.type("for i in 1 2; do echo line$i; done\r")
     session.wait(lambda: session.screen.cursor_row() == "...", "a line")
