@@ -51,6 +51,8 @@ int history_open_dir(const char *path, struct err *e)
 
 	if (!dir)
 		return err_errno(e, "%s", path);
+	if (!*dir)
+		return err_set(e, "the name of the directory is empty");
 	for (char *p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
 		*p = 0;
 		if (mkdir(dir, 0700) < 0 && errno != EEXIST && errno != EROFS &&

@@ -151,6 +151,15 @@ static void missing_directories_are_made_private(void **state)
 	history_free(h);
 }
 
+static void an_empty_name_is_no_directory(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(history_open_dir("", &e), -1);
+	assert_string_equal(e.msg, "the name of the directory is empty");
+}
+
 static void repeated_and_empty_cells_are_not_kept(void **state)
 {
 	struct history *h = attached(*state);
@@ -492,6 +501,7 @@ int main(void)
 		test(cells_are_there_in_the_next_session),
 		test(only_the_person_may_read_the_file),
 		test(missing_directories_are_made_private),
+		test(an_empty_name_is_no_directory),
 		test(repeated_and_empty_cells_are_not_kept),
 		test(the_newest_match_is_found),
 		test(hostile_files_are_refused_and_left_alone),
