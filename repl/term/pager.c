@@ -148,18 +148,22 @@ static size_t match_end(const struct pager *p, size_t at)
 	return i && i == p->sought.n ? (size_t)(s - p->text) : 0;
 }
 
+/* Where the character behind the one at `at` begins. */
+static size_t next_start(const struct pager *p, size_t at)
+{
+	const char *s = p->text + at;
+	uint32_t c;
+
+	utf8_next(&s, p->text + p->n, &c);
+	return (size_t)(s - p->text);
+}
+
 /* The first match at `at` or behind it; find_up(): the last one before it. */
 static size_t find_down(const struct pager *p, size_t at)
 {
-	const char *s = p->text + at, *end = p->text + p->n;
-
-	while (s < end) {
-		uint32_t c;
-
-		if (match_end(p, (size_t)(s - p->text)))
-			return (size_t)(s - p->text);
-		utf8_next(&s, end, &c);
-	}
+	for (; at < p->n; at = next_start(p, at))
+		if (match_end(p, at))
+			return at;
 	return NOWHERE;
 }
 
@@ -184,7 +188,7 @@ static void search_again(struct pager *p, bool up)
 		return;
 	}
 	if (p->found != NOWHERE && p->found >= from && p->found < screen_end(p))
-		from = p->found + !up;
+		from = up ? p->found : next_start(p, p->found);
 	at = up ? find_up(p, from) : find_down(p, from);
 	if (at == NOWHERE) {
 		p->note = up ? "not found above" : "not found below";
@@ -360,12 +364,10 @@ void pager_add_row(struct pager *p, int i, struct strbuf *b)
 	for (size_t k = 1; k < p->sought.n && first; k++)
 		first = utf8_start(p->text, first - 1);
 	for (size_t at = first, next; at < end; at = next) {
-		const char *s = p->text + at, *want = plain;
+		const char *want = plain;
 		size_t match = match_end(p, at);
-		uint32_t c;
 
-		utf8_next(&s, p->text + p->n, &c);
-		next = (size_t)(s - p->text);
+		next = next_start(p, at);
 		until = match > until ? match : until;
 		if (at == p->found)
 			shown = match;

@@ -223,6 +223,23 @@ static void search_is_literal_and_minds_only_capitals(void **state)
 	pager_close(&p);
 }
 
+static void the_next_match_begins_behind_a_whole_character(void **state)
+{
+	struct pager p;
+
+	(void)state;
+	show(&p, "a\uFFFDb\n2\n3\n\uFFFD\n5\n", 3, 20);
+	press(&p, "/\uFFFD\r");
+	expect(&p, "a(\uFFFD}b\n2\n");
+	press(&p, "n");
+	expect(&p, "(\uFFFD}\n5\n");
+	press(&p, "n");
+	expect_status(&p, "not found below");
+	press(&p, "N");
+	expect(&p, "a(\uFFFD}b\n2\n");
+	pager_close(&p);
+}
+
 static void what_is_sought_is_found_across_rows(void **state)
 {
 	struct pager p;
@@ -330,6 +347,7 @@ int main(void)
 		cmocka_unit_test(long_lines_and_wide_characters_are_wrapped),
 		cmocka_unit_test(another_size_keeps_the_place),
 		cmocka_unit_test(search_is_literal_and_minds_only_capitals),
+		cmocka_unit_test(the_next_match_begins_behind_a_whole_character),
 		cmocka_unit_test(what_is_sought_is_found_across_rows),
 		cmocka_unit_test(the_line_of_a_search_can_be_edited),
 		cmocka_unit_test(one_endless_line_is_shown_at_once),
