@@ -134,7 +134,8 @@ enum jail_event_type {
 			 * socket for jail_adopt(), or -1 and `err` */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
 			 * `undone`. To jail_ask_later(): `bytes` are the
-			 * answer; of CALL_LIST the files, `truncated` */
+			 * answer; of CALL_LIST the files, `truncated`. `cell`
+			 * is the number of the request */
 };
 
 /* How the program ended. Its times begin with jail_start_program(). */

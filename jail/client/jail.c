@@ -241,6 +241,7 @@ static int receive_event(struct jail *j, struct wire_event *m, struct err *e)
 		m->event.fd = slot_take(m->event.fd, fds);
 	}
 	if (r == 0 && m->event.type == JAIL_REPLY) {
+		m->event.cell = m->reply.seq;
 		m->event.ok = m->reply.ok;
 		m->event.err = m->reply.err;
 		m->event.undone = m->reply.undone;
@@ -264,7 +265,8 @@ int jail_take_message(struct jail *j, struct wire_event *m, struct err *e)
 	return receive_bytes(j, m, e);
 }
 
-int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
+/* A kept event, or else a new one. As jail_take_message(). */
+static int take_event(struct jail *j, struct jail_event *ev, struct err *e)
 {
 	struct wire_event m;
 	int r;
@@ -274,12 +276,20 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
 		memmove(j->queue, j->queue + 1, --j->n * sizeof(*j->queue));
 		return 1;
 	}
-	/* A reply that nobody waits for is dropped. */
-	while ((r = jail_take_message(j, &m, e)) == 1 &&
-		m.event.type == JAIL_REPLY && m.reply.seq != j->asked.sent)
-		jail_event_close(&m.event);
+	r = jail_take_message(j, &m, e);
 	if (r == 1)
 		*ev = m.event;
+	return r;
+}
+
+int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
+{
+	int r;
+
+	/* A reply that nobody waits for is dropped. */
+	while ((r = take_event(j, ev, e)) == 1 && ev->type == JAIL_REPLY &&
+		ev->cell != j->asked.sent)
+		jail_event_close(ev);
 	return r;
 }
 

@@ -255,10 +255,10 @@ int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
 int jail_ask_later(struct jail *j, enum jail_question q, const char *text,
 	size_t n, struct err *e)
 {
-	if (tell_question(j, q, text, n, e) < 0)
-		return -1;
-	j->asked.sent = j->asked.seq;
-	return 0;
+	int r = tell_question(j, q, text, n, e);
+
+	j->asked.sent = r < 0 ? 0 : j->asked.seq;
+	return r;
 }
 
 int jail_return_keys(struct jail *j)

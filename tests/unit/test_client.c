@@ -165,6 +165,40 @@ static void what_is_said_before_a_reply_is_bounded(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+static void reply(struct world *w, uint32_t seq, int ok)
+{
+	const struct wire_event m = {.event = {.type = JAIL_REPLY, .fd = -1},
+		.reply = {.seq = seq, .ok = ok}};
+
+	assert_int_equal(send(w->warden, &m, sizeof(m), 0), (int)sizeof(m));
+}
+
+/* Of the answer that came while another call waited, too. */
+static void a_later_question_takes_the_answer_of_an_earlier_one(void **state)
+{
+	struct world *w = *state;
+	struct jail_event ev;
+	struct jail_usage u;
+	struct err e;
+
+	for (int later = 0; later < 2; later++) {
+		uint32_t seq = later ? 3 : 1;
+
+		jail_ask_later(w->jail, ASK_SIGNATURE, "f", 1, &e);
+		reply(w, seq, 0);
+		reply(w, seq + 1, 1);
+		assert_int_equal(jail_usage(w->jail, &u, &e), 0);
+		if (later) {
+			jail_ask_later(w->jail, ASK_SIGNATURE, "g", 1, &e);
+			reply(w, seq + 2, 1);
+		}
+		assert_int_equal(jail_next(w->jail, &ev, &e), 1);
+		assert_int_equal(ev.type, JAIL_REPLY);
+		assert_int_equal(ev.ok, later); /* 0 is the control */
+		assert_int_equal(jail_next(w->jail, &ev, &e), 0);
+	}
+}
+
 /* Whatever it has said before. */
 static void a_session_is_over_when_its_warden_has_closed(void **state)
 {
@@ -192,6 +226,7 @@ int main(void)
 		TEST(other_bytes_than_were_announced_are_an_error),
 		TEST(who_has_no_bytes_to_say_announces_none),
 		TEST(what_is_said_before_a_reply_is_bounded),
+		TEST(a_later_question_takes_the_answer_of_an_earlier_one),
 		TEST(a_session_is_over_when_its_warden_has_closed),
 	};
 
