@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 /* Open the standard descriptors that are missing. Otherwise the next file that
- * we open could become somebody's standard output. A write to a missing standard
- * output still fails. */
+ * we open could become somebody's standard output. A write to a missing
+ * standard output still fails. */
 static void open_standard_fds(void)
 {
 	static const int flags[] = {O_RDWR, O_RDONLY, O_RDWR};

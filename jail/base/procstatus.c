@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,14 @@ static pid_t last_number(const char *at)
 	return (pid_t)n;
 }
 
+/* True if the set of signals of this name has SIGKILL. */
+static int has_sigkill(const char *text, const char *key)
+{
+	const char *at = value_after(text, key);
+
+	return at && strtoull(at, NULL, 16) & 1ull << (SIGKILL - 1);
+}
+
 int procstatus_parse(const char *text, struct procstatus *st)
 {
 	const char *state = value_after(text, "State");
@@ -61,6 +70,8 @@ int procstatus_parse(const char *text, struct procstatus *st)
 		.leader = (pid_t)number_after(text, "Tgid"),
 		.inside = last_number(value_after(text, "NSpid")),
 		.has_memory = value_after(text, "VmSize") != NULL,
+		.is_killed = has_sigkill(text, "SigPnd") ||
+			     has_sigkill(text, "ShdPnd"),
 		.rss_bytes = number_after(text, "VmRSS") * 1024,
 		.pages_bytes = (number_after(text, "RssAnon") +
 				       number_after(text, "VmSwap")) *

@@ -17,6 +17,7 @@ struct procstatus {
 	pid_t leader;	   /* the process that a thread belongs to */
 	pid_t inside;	   /* its number in its own pid namespace; 0 unknown */
 	int has_memory;	   /* 0: on its way out, or a thread of the kernel */
+	int is_killed;	   /* SIGKILL has been sent, and not been seen */
 	int64_t rss_bytes; /* in memory */
 	int64_t pages_bytes;  /* not of files, in memory and swapped out */
 	int64_t tables_bytes; /* page tables */

@@ -145,7 +145,8 @@ static void note_death(struct cell *c)
 	}
 	d->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	d->how = d->signal == WIRE_STACK_SIGNAL ? HOW_LOST : HOW_CRASHED;
-	if (d->signal == SIGKILL && u.oom_kills > c->oom_start) {
+	if (d->signal == SIGKILL && u.oom_kills > c->oom_start &&
+		u.oom_kills > c->watch.oom_others) {
 		d->how = HOW_KILLED;
 		d->limit = LIMIT_MEMORY;
 	}

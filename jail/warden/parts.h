@@ -527,6 +527,8 @@ struct watch {
 	int64_t moved_ms, moved_at_ms; /* worked_ms when it last grew, and when
 					*/
 	int slots_peak;		       /* of what the process limit counts */
+	int64_t oom_looked;	       /* kills for memory at the last look */
+	int64_t oom_others; /* of them, those that did not strike the guest */
 };
 
 /* The clocks start. `cpu_start_ms`: of the session's CPU time, not its own. */

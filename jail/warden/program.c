@@ -154,7 +154,7 @@ static void note_death(
 		wa->cpu_ms = u.cpu_ms - wa->cpu_start_ms;
 	result->status = status;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
-		u.oom_kills > 0)
+		u.oom_kills > wa->oom_others)
 		wa->limit = LIMIT_MEMORY;
 }
 

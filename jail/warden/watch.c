@@ -252,6 +252,20 @@ static int is_idle(struct watch *wa, struct warden *w, int64_t now)
 	return now - wa->moved_at_ms > w->spec->limits.idle_ms;
 }
 
+/* A guest that has outlived the last look was not what the kernel killed for
+ * memory before it. SIGKILL follows the count at once, and a busy host may
+ * leave the guest no CPU to die with. */
+static void note_oom(struct watch *wa, struct warden *w, int64_t kills)
+{
+	struct procstatus st;
+
+	if (wa->oom_looked > wa->oom_others &&
+		procs_status(&w->jail.place.procs, w->guest.pid, &st) == 0 &&
+		st.has_memory && !st.is_killed)
+		wa->oom_others = wa->oom_looked;
+	wa->oom_looked = kills;
+}
+
 static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 {
 	const struct limits *l = &w->spec->limits;
@@ -268,6 +282,7 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 	pause_clock(wa, w, heard, &a);
 	tell_waits(wa, w, heard, &a);
 	wa->peak_bytes = u.peak_bytes;
+	note_oom(wa, w, u.oom_kills);
 	if (u.slots > wa->slots_peak)
 		wa->slots_peak = u.slots;
 	if (heard > 0 && a.what & WORK_PRIVATE && a.began_ms > wa->start_ms)

@@ -347,7 +347,8 @@ int main(void)
 		cmocka_unit_test(long_lines_and_wide_characters_are_wrapped),
 		cmocka_unit_test(another_size_keeps_the_place),
 		cmocka_unit_test(search_is_literal_and_minds_only_capitals),
-		cmocka_unit_test(the_next_match_begins_behind_a_whole_character),
+		cmocka_unit_test(
+			the_next_match_begins_behind_a_whole_character),
 		cmocka_unit_test(what_is_sought_is_found_across_rows),
 		cmocka_unit_test(the_line_of_a_search_can_be_edited),
 		cmocka_unit_test(one_endless_line_is_shown_at_once),

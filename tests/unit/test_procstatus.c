@@ -15,6 +15,8 @@ static void every_field_is_found(void **state)
 				   "Umask:\t0022\n"
 				   "State:\tt (tracing stop)\n"
 				   "NSpid:\t17\t4\t2\n"
+				   "SigPnd:\t0000000000000100\n"
+				   "ShdPnd:\t0000000000000200\n"
 				   "VmSize:\t  9 kB\n"
 				   "RssAnon:\t  3 kB\n"
 				   "RssFile:\t  100 kB\n"
@@ -31,6 +33,7 @@ static void every_field_is_found(void **state)
 	assert_int_equal(st.threads, 12);
 	assert_int_equal(st.inside, 2);
 	assert_true(st.has_memory);
+	assert_true(st.is_killed);
 	assert_int_equal(st.pages_bytes, 7 * 1024);
 	assert_int_equal(st.tables_bytes, 5 * 1024);
 	assert_int_equal(st.switches, 37);

@@ -259,6 +259,15 @@ static const struct {
 		0, 2000},
 	{"TOOK %u|!wait 1000|!grown 600", HOW_KILLED, LIMIT_MEMORY, 0, 0, 1000},
 	{"TOOK %u|!wait 1000|!front 2", HOW_KILLED, LIMIT_PERSON, 0, 0, 1000},
+	/* What the kernel killed is Python, unless Python has outlived it. */
+	{"TOOK %u|!wait 300|!oom 1|!died 9", HOW_KILLED, LIMIT_MEMORY, 0, 0,
+		300},
+	{"TOOK %u|!oom 1|!wait 300|!died 9", HOW_CRASHED, LIMIT_NONE, 0, 0,
+		300},
+	{"TOOK %u|!oom 1|!killed|!wait 300|!died 9", HOW_KILLED, LIMIT_MEMORY,
+		0, 0, 300},
+	{"TOOK %u|!oom 1|!wait 300|!oom 2|!died 9", HOW_KILLED, LIMIT_MEMORY, 0,
+		0, 300},
 };
 
 static void each_limit_strikes_in_time(void **state)
@@ -729,6 +738,8 @@ static void a_program_has_a_verdict(void **state)
 		{"!wait 100|!grown 600", SIGKILL, LIMIT_MEMORY, 100},
 		{"!wait 100|!front 2", SIGKILL, LIMIT_PERSON, 100},
 		{"!wait 100|!jail", SIGKILL, LIMIT_NONE, 100},
+		{"!wait 100|!oom 1|!died 9", SIGKILL, LIMIT_MEMORY, 100},
+		{"!oom 1|!wait 300|!died 9", SIGKILL, LIMIT_NONE, 300},
 	};
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {

@@ -26,6 +26,8 @@
  *	!copied N  it has copied N MiB that it shared with its checkpoint
  *	!added N   it has added N MiB, and copied nothing
  *	!left N    so many processes run beside the guests
+ *	!oom N     the kernel has killed N processes of the cgroup for memory
+ *	!killed    the process has SIGKILL, and no CPU to die with yet
  */
 #ifndef TESTS_WARDEN_PLAY_H
 #define TESTS_WARDEN_PLAY_H
@@ -428,6 +430,17 @@ static void front_sends(struct wire_front m)
 	io_send_fds(P.front, &m, sizeof(m), NULL, 0, MSG_DONTWAIT);
 }
 
+static void kernel_has_killed(int n)
+{
+	struct cgroup *c = &P.w.site.cgroup;
+	int *counts = &c->file[CGROUP_F_OOM];
+
+	c->kind = CGROUP_V2;
+	fd_drop(counts);
+	*counts = memfd_create("counts", MFD_CLOEXEC);
+	dprintf(*counts, "oom_kill %d\n", n);
+}
+
 static void front_runs(void)
 {
 	const struct wire_front m = {.type = FRONT_RUN, .seq = ++P.seq, .a = 1};
@@ -492,6 +505,12 @@ static int script_event(
 		proc_write(n, "status",
 			"Name:\tpython3\nState:\tD\n"
 			"Threads:\t1\n");
+	else if (!strcmp(name, "oom"))
+		kernel_has_killed(n);
+	else if (!strcmp(name, "killed"))
+		proc_write(pid, "status",
+			"Name:\tpython3\nState:\tR\nThreads:\t1\n"
+			"ShdPnd:\t0000000000000100\nVmSize:\t1 kB\n");
 	else if (!strcmp(name, "left"))
 		for (int i = 0; i < n; i++)
 			proc_is(900 + i, 0, 0);
@@ -760,6 +779,7 @@ static int play_close(void **state)
 	(void)state;
 	warden_end_jail(&P.w);
 	jail_dies();
+	fd_drop(&P.w.site.cgroup.file[CGROUP_F_OOM]);
 	fd_drop(&P.w.link.front);
 	fd_drop(&P.front);
 	fd_drop(&P.slave);
