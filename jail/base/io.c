@@ -17,10 +17,14 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+
+/* How often a lock is tried that somebody else has. */
+#define LOCK_LOOK_MS 4
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
@@ -237,6 +241,18 @@ ssize_t io_recv_fds(
 		fd_drop(&fds[i]);
 	errno = EMSGSIZE;
 	return -1;
+}
+
+int io_lock(int fd, int within_ms)
+{
+	int tries = within_ms / LOCK_LOOK_MS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || tries-- <= 0)
+			return -1;
+		poll(NULL, 0, LOCK_LOOK_MS);
+	}
+	return 0;
 }
 
 int io_set_nonblock(int fd, int on)

@@ -115,6 +115,11 @@ enum io_first io_look_at_first(int sock);
 ssize_t io_recv_fds(
 	int sock, void *buf, size_t n, int *fds, int maxfds, int flags);
 
+/* Lock a whole file or directory (flock(2)) for this open file alone, within so
+ * long; longer on a busy host. 0, or -1 with errno: EWOULDBLOCK, somebody else
+ * keeps it. */
+int io_lock(int fd, int within_ms);
+
 /* Set or clear O_NONBLOCK. 0, or -1 with errno. */
 int io_set_nonblock(int fd, int on);
 

@@ -27,8 +27,7 @@
 
 #define BACKLOG 8
 /* Other processes hold the lock of a directory for microseconds. */
-#define LOCK_TRIES 100
-#define LOCK_WAIT_US 10000
+#define LOCK_MS 1000
 
 /* The directories, in the order in which a person's first session tries them.
  * Later sessions use the same one, even if a better directory has appeared: so
@@ -137,19 +136,6 @@ static bool is_persons(int sock, uid_t uid)
 	       who.uid == uid;
 }
 
-/* Keep other processes from binding. 0, or -1 with errno. */
-static int lock_dir(int dir)
-{
-	for (int i = 0; i < LOCK_TRIES; i++) {
-		if (flock(dir, LOCK_EX | LOCK_NB) == 0)
-			return 0;
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return -1;
-		usleep(LOCK_WAIT_US);
-	}
-	return -1;
-}
-
 /* Remove a socket without a listener, and no other kind of file. The caller has
  * the lock: a new session may be about to listen. */
 static void sweep(int dir, int id)
@@ -179,7 +165,7 @@ int rundir_connect(int dir, int id, uid_t uid)
 		errno = EPERM;
 	if (errno != ECONNREFUSED)
 		return -1;
-	if (lock_dir(dir) == 0) {
+	if (io_lock(dir, LOCK_MS) == 0) {
 		sweep(dir, id);
 		flock(dir, LOCK_UN);
 	}
@@ -282,7 +268,7 @@ static int listen_in(int dir, int *id, struct err *e)
 
 	if (sock < 0)
 		return err_errno(e, "open a socket");
-	if (lock_dir(dir) < 0)
+	if (io_lock(dir, LOCK_MS) < 0)
 		return err_errno(e, "lock the directory of the sockets");
 	done = bind_lowest(sock, dir, id) == 0;
 	if (done && listen(sock, BACKLOG) < 0) {

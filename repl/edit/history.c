@@ -14,8 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "jail/base/err.h"
@@ -23,9 +21,10 @@
 #include "jail/base/path.h"
 #include "repl/text/text.h"
 
-/* A stopped session may hold the lock: wait for it one second at most. */
-#define LOCK_TRIES 250
-#define LOCK_WAIT_MS 4
+/* A stopped session may hold the lock. */
+#define LOCK_MS 1000
+/* How often the file may be replaced before we have its lock. */
+#define REPLACED_MAX 250
 
 struct history_entry {
 	char *s;
@@ -144,32 +143,19 @@ static int file_read(
 	return 0;
 }
 
-static int lock_file(int fd)
-{
-	for (int i = 0; i < LOCK_TRIES; i++) {
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-			return 0;
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return -1;
-		poll(NULL, 0, LOCK_WAIT_MS);
-	}
-	errno = EWOULDBLOCK;
-	return -1;
-}
-
 /* Open and lock the file that has the name. Between open and lock another
  * session may compact the history and rename a new file into its place. */
 static int file_open_locked(
 	const struct history *h, struct stat *st, struct err *e)
 {
-	for (int i = 0; i < LOCK_TRIES; i++) {
+	for (int i = 0; i < REPLACED_MAX; i++) {
 		struct stat now;
 		auto_close int fd =
 			file_open(h, O_RDWR | O_APPEND | O_CREAT, st, e);
 
 		if (fd < 0)
 			return -1;
-		if (lock_file(fd) < 0)
+		if (io_lock(fd, LOCK_MS) < 0)
 			return err_errno(e, "lock %s", h->name);
 		if (fstatat(h->dirfd, h->name, &now, AT_SYMLINK_NOFOLLOW) ==
 				0 &&
