@@ -169,6 +169,16 @@ static int refuse_body(struct strbuf *words, int status, const char *text)
 	return status;
 }
 
+/* Say why a request was refused, and free that. */
+static int refuse_request(struct strbuf *words, struct request_refusal *why)
+{
+	const struct strbuf *d = &why->description;
+
+	execute_add_detail(words, d->s ? d->s : "", d->n);
+	strbuf_free(&why->description);
+	return UNPROCESSABLE;
+}
+
 static const char *explain_path(const json_t *path)
 {
 	const char *p = json_string_value(path), *part;
@@ -215,12 +225,7 @@ static int add_stored_file(struct request *q, struct execute_files *files,
 	store_hold(f);
 	files->v[files->n++] = f;
 	r = request_add_file(q, p, f->fd, (size_t)f->size, rules, &why);
-	if (r < 0)
-		execute_add_detail(words,
-			why.description.s ? why.description.s : "",
-			why.description.n);
-	strbuf_free(&why.description);
-	return r < 0 ? UNPROCESSABLE : 0;
+	return r < 0 ? refuse_request(words, &why) : 0;
 }
 
 void execute_release(struct execute_files *files)
@@ -295,12 +300,7 @@ static int fill_request(struct request *q, struct execute_files *files,
 	r = request_take(
 		q, translate_body(root, ms < most ? ms : most), &longer, &why);
 	if (r < 0)
-		execute_add_detail(words,
-			why.description.s ? why.description.s : "",
-			why.description.n);
-	strbuf_free(&why.description);
-	if (r < 0)
-		return UNPROCESSABLE;
+		return refuse_request(words, &why);
 	r = 0;
 	for (size_t i = 0; i < json_array_size(list) && r == 0; i++)
 		r = add_stored_file(
