@@ -345,35 +345,36 @@ static int serve_nothing(struct warden *w, struct front_request *q)
 	return 0;
 }
 
-/* The requests: the function that serves each, whether it is answered, whether
- * it is about a live guest, which a program's session does not have, whether
- * any moment suits, and whether it waits for locks of files that a guest can
- * hold while it runs. */
+/* The requests, and the function that serves each. */
 static const struct {
 	int (*serve)(struct warden *, struct front_request *);
-	int answered, guest, aside, held;
+	int answered;
+	int guest; /* about a live guest, which a program's session has not */
+	int aside; /* any moment suits */
+	int held;  /* waits for locks of files, which a running guest can hold
+		    */
 } requests[] = {
-	[FRONT_RUN] = {serve_run, 0, 1},
-	[FRONT_INTERRUPT] = {serve_nothing, 0, 0}, /* its cell has ended */
-	[FRONT_KILL] = {serve_nothing, 0, 0},
-	[FRONT_RESIZE] = {serve_resize, 0, 0, 1},
-	[FRONT_TOUCH] = {serve_nothing, 0, 0, 1},
-	[FRONT_WAITS] = {serve_nothing, 0, 0, 1}, /* its cell has ended */
-	[FRONT_KEYS] = {serve_keys, 1, 1, 1},
-	[FRONT_ASK] = {serve_ask, 1, 1},
-	[FRONT_RESET] = {serve_reset, 1, 1},
-	[FRONT_UNDO] = {serve_undo, 1, 1},
-	[FRONT_USAGE] = {serve_usage, 1, 1},
-	[FRONT_HOME_LIST] = {serve_list, 1, 0, 0, 1},
-	[FRONT_HOME_OPEN] = {serve_open, 1, 0, 0, 1},
-	[FRONT_HOME_CREATE] = {serve_create, 1, 0, 0, 1},
-	[FRONT_HOME_COMMIT] = {serve_commit, 1, 0, 0, 1},
-	[FRONT_HOME_MKDIR] = {serve_mkdir, 1, 0, 0, 1},
-	[FRONT_HOME_ABORT] = {serve_abort, 1, 0, 0, 1},
-	[FRONT_HOME_REMOVE] = {serve_remove, 1, 0, 0, 1},
-	[FRONT_START] = {serve_start, 0, 0},
-	[FRONT_SIDE] = {serve_side, 0, 0, 1},
-	[FRONT_READY] = {serve_nothing, 1, 0},
+	[FRONT_RUN] = {serve_run, .guest = 1},
+	[FRONT_INTERRUPT] = {serve_nothing}, /* its cell has ended */
+	[FRONT_KILL] = {serve_nothing},
+	[FRONT_RESIZE] = {serve_resize, .aside = 1},
+	[FRONT_TOUCH] = {serve_nothing, .aside = 1},
+	[FRONT_WAITS] = {serve_nothing, .aside = 1}, /* its cell has ended */
+	[FRONT_KEYS] = {serve_keys, .answered = 1, .guest = 1, .aside = 1},
+	[FRONT_ASK] = {serve_ask, .answered = 1, .guest = 1},
+	[FRONT_RESET] = {serve_reset, .answered = 1, .guest = 1},
+	[FRONT_UNDO] = {serve_undo, .answered = 1, .guest = 1},
+	[FRONT_USAGE] = {serve_usage, .answered = 1, .guest = 1},
+	[FRONT_HOME_LIST] = {serve_list, .answered = 1, .held = 1},
+	[FRONT_HOME_OPEN] = {serve_open, .answered = 1, .held = 1},
+	[FRONT_HOME_CREATE] = {serve_create, .answered = 1, .held = 1},
+	[FRONT_HOME_COMMIT] = {serve_commit, .answered = 1, .held = 1},
+	[FRONT_HOME_MKDIR] = {serve_mkdir, .answered = 1, .held = 1},
+	[FRONT_HOME_ABORT] = {serve_abort, .answered = 1, .held = 1},
+	[FRONT_HOME_REMOVE] = {serve_remove, .answered = 1, .held = 1},
+	[FRONT_START] = {serve_start},
+	[FRONT_SIDE] = {serve_side, .aside = 1},
+	[FRONT_READY] = {serve_nothing, .answered = 1},
 };
 
 static int serve_request(struct warden *w, struct front_request *q)
