@@ -13,6 +13,8 @@
  *	  them away. The terminal may have another width than the filter knows,
  *	  and gets another height before the filter hears of that;
  *	- filtering it again changes nothing and drops nothing;
+ *	- what the filter says is in the cursor's row is text and SGR that fit
+ *	  into one row and end in the cursor's column;
  *	- the place of the split makes no difference;
  *	- a second undo is empty.
  */
@@ -138,8 +140,9 @@ static void check_output(const uint8_t *p, size_t n, struct chosen c)
  * they were scrolled away so far. Terminals differ where they can: `narrow`
  * shows what is not Latin in no column, `keeps` keeps the next character from
  * wrapping after any sequence, and `single` has no alternate screen. All go up
- * from the left edge, know no REP, have a saved cursor of the alternate screen's
- * own, and save with the cursor whether text wraps. When they get higher, rows come back that were scrolled away, but the saved cursor stays.
+ * from the left edge, know no REP, have a saved cursor of the alternate
+ * screen's own, and save with the cursor whether text wraps. When they get
+ * higher, rows come back that were scrolled away, but the saved cursor stays.
  * When they get lower, rows below the cursor go first.
  */
 struct terminal {
@@ -416,6 +419,25 @@ static void check_undo(struct vt *v, struct bytes *out, struct chosen c)
 	free(none.p);
 }
 
+static void check_row(const struct vt *v)
+{
+	static struct vt again;
+	struct chosen c = {.mode = VT_SAFE, .late = true};
+	struct bytes out = {NULL, 0, 0};
+	size_t n;
+	const char *row = vt_pen_row(v, &n);
+
+	if (!row)
+		return;
+	filter(&again, &out, c, (const uint8_t *)row, n, n + 1);
+	must(out.n == n && (!n || !memcmp(out.p, row, n)));
+	must(dropped(&again) == 0 && again.pen.below == 0);
+	must(again.row_n == n && !again.row_wrapped && !again.pen.style);
+	must(again.pen.column == v->pen.column);
+	must(!n || !memchr(row, '\a', n));
+	free(out.p);
+}
+
 static void fuzz_raw(const uint8_t *in, size_t n, size_t step)
 {
 	static struct vt v;
@@ -471,6 +493,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(dropped(&again) == 0);
 	must(again.pen.column == v.pen.column);
 
+	check_row(&v);
 	check_undo(&v, &out, chosen);
 	free(out.p);
 	free(one.p);

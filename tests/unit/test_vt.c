@@ -567,6 +567,93 @@ static void a_row_begins_empty_and_with_nothing_below(void **state)
 		row_after("a\x1b[?1049hx\x1b[H"), "\x1b[?1049l\r\n\x1b[J");
 }
 
+/* The row that the cursor is behind; NULL: not known. */
+static const char *row_of(enum vt_mode mode, const char *in)
+{
+	static struct capture c;
+	static struct vt v;
+	static char row[VT_ROW + 1];
+	const char *s;
+	size_t n;
+
+	c.n = 0;
+	vt_init(&v, mode, capture_emit, &c);
+	v.columns = 10;
+	vt_feed(&v, in, strlen(in));
+	s = vt_pen_row(&v, &n);
+	if (s)
+		snprintf(row, sizeof(row), "%.*s", (int)n, s);
+	return s ? row : NULL;
+}
+
+static void the_cursor_s_row_is_known_while_it_is_only_written(void **state)
+{
+	static const char *const unknown[] = {"abc\rx", "a\nb", "a\x1b[K",
+		"a\x1b[D",
+		"a\x1b"
+		"7",
+		"\x1b[31ma", "\x1b[31m\r\na\x1b[m", "\x1b[?25l", "a\x0e\x0f",
+		"\x1b[?1049h", "a\r\n\x1b[A", "a\x1b[", "\xe2\x82",
+		"0123456789", "a\r\nb\x1b[A\r\n"};
+	static struct vt v;
+	static struct capture c;
+	size_t n;
+
+	(void)state;
+	assert_string_equal(row_of(VT_SAFE, ""), "");
+	assert_string_equal(row_of(VT_SAFE, "a\r\nb? "), "b? ");
+	assert_string_equal(row_of(VT_PLAIN, "a\r\nb? "), "b? ");
+	assert_string_equal(row_of(VT_SAFE, "abc\rx\r\n\ty"), "\ty");
+	assert_string_equal(row_of(VT_SAFE, "0123456789ab"), "ab");
+	assert_string_equal(row_of(VT_SAFE, "0123456789\xc3\xa9"), "\xc3\xa9");
+	/* It is not where terminals disagree about how much has wrapped. */
+	assert_null(row_of(VT_SAFE, "0\xe2\x82\xac"
+				    "23456789ab"));
+	assert_string_equal(
+		row_of(VT_SAFE, "\xe2\x82\xac? "), "\xe2\x82\xac? ");
+	assert_string_equal(
+		row_of(VT_SAFE, "\x1b[31ma\x1b[m "), "\x1b[31ma\x1b[m ");
+	assert_string_equal(
+		row_of(VT_SAFE, "\x1b]0;t\a\x1b[6n\a\xc2\xa6 "), ": ");
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
+		assert_null(row_of(VT_SAFE, unknown[i]));
+	assert_null(row_of(VT_RAW, "a"));
+
+	/* As a tty erases. */
+	assert_string_equal(row_of(VT_SAFE, "? ab\b \b"), "? a");
+	assert_string_equal(row_of(VT_SAFE, "? ab\b \b\b \bx"), "? x");
+	assert_string_equal(row_of(VT_PLAIN, "? ab\b\b  \b\b"), "? ");
+	assert_string_equal(row_of(VT_SAFE, "a\b\xc3\xa9"), "\xc3\xa9");
+	assert_null(row_of(VT_SAFE, "ab\b"));
+	assert_null(row_of(VT_SAFE, "abc\b\b "));
+	assert_string_equal(row_of(VT_SAFE, "a\xc3\xa9\b \b"), "a");
+	assert_null(row_of(VT_SAFE, "\xe2\x82\xac\b \b"));
+	assert_null(row_of(VT_SAFE, "\xc2\xad\b \b"));
+	assert_null(row_of(VT_SAFE, "a\x1b[m\b \b"));
+	assert_null(row_of(VT_SAFE, "\b"));
+
+	/* A row that has wrapped is wrapped anew by a new size. */
+	vt_init(&v, VT_SAFE, capture_emit, &c);
+	v.columns = 10;
+	vt_feed(&v, "0123456789a", 11);
+	assert_non_null(vt_pen_row(&v, &n));
+	vt_resize(&v, 24, 20);
+	assert_null(vt_pen_row(&v, &n));
+	vt_feed(&v, "\r\nb", 3);
+	vt_resize(&v, 24, 10);
+	assert_non_null(vt_pen_row(&v, &n));
+	assert_int_equal(n, 1);
+
+	/* A row has any length where the width is not known. */
+	vt_init(&v, VT_SAFE, capture_emit, &c);
+	for (int i = 0; i < VT_ROW; i++)
+		vt_feed(&v, "x", 1);
+	assert_non_null(vt_pen_row(&v, &n));
+	assert_int_equal(n, VT_ROW);
+	vt_feed(&v, "x", 1);
+	assert_null(vt_pen_row(&v, &n));
+}
+
 static void plain_passes_only_text(void **state)
 {
 	(void)state;
@@ -708,6 +795,8 @@ int main(void)
 		cmocka_unit_test(after_a_new_size_nothing_is_known),
 		cmocka_unit_test(late_output_is_text_and_colours),
 		cmocka_unit_test(a_row_begins_empty_and_with_nothing_below),
+		cmocka_unit_test(
+			the_cursor_s_row_is_known_while_it_is_only_written),
 		cmocka_unit_test(plain_passes_only_text),
 		cmocka_unit_test(raw_passes_every_byte),
 		cmocka_unit_test(only_modes_left_on_are_undone),

@@ -74,6 +74,7 @@ static void emit_csi(struct vt *v)
 		*p++ = v->inter;
 	*p++ = v->final;
 	vt_pen_put(v, s, (size_t)(p - s));
+	vt_pen_add_row(v, s, (size_t)(p - s), 0);
 }
 
 /* ---- the cursor ----
@@ -819,6 +820,7 @@ static enum sequence_verdict apply_rule(
 	if (verdict != PASS && !v->put)
 		v->guessed = guessed;
 	v->steers |= r->act != act_sgr;
+	v->row_lost |= r->act != act_sgr;
 	return verdict;
 }
 

@@ -41,6 +41,7 @@ void vt_resize(struct vt *v, int rows, int columns)
 	v->pen.below = v->main_pen.below = v->deepest = 0;
 	v->has_saved = false;
 	v->guessed = true;
+	v->row_lost |= v->row_wrapped;
 	if (!v->alone)
 		vt_sequence_resize(v);
 }
@@ -76,6 +77,15 @@ static size_t fit_columns(struct vt *v, size_t n)
 	return n < room ? n : room;
 }
 
+/* Remember `n` columns of text, or what of them has wrapped into this row. */
+static void add_columns(struct vt *v, const char *s, size_t n)
+{
+	size_t column = v->pen.column > 0 ? (size_t)v->pen.column : 0;
+	size_t here = v->row_wrapped && column < n ? column : n;
+
+	vt_pen_add_row(v, s + n - here, here, here);
+}
+
 static void put_columns(struct vt *v, const void *s, size_t n)
 {
 	const char *p = s;
@@ -85,6 +95,7 @@ static void put_columns(struct vt *v, const void *s, size_t n)
 
 		vt_pen_put(v, p, some);
 		vt_pen_advance(v, some);
+		add_columns(v, p, some);
 		p += some;
 		n -= some;
 	}
@@ -101,9 +112,12 @@ static void put_char(struct vt *v, uint32_t cp, const void *s, size_t n)
 	if (width < 0)
 		width = 1;
 	if (width == 2 && v->columns && v->pen.column == v->columns - 1 &&
-		vt_pen_wraps(v))
+		vt_pen_wraps(v)) {
 		v->pen.column = 0;
+		v->row_lost = true;
+	}
 	vt_pen_advance(v, (size_t)width);
+	vt_pen_add_row(v, s, n, (size_t)width);
 }
 
 static void show_byte(struct vt *v, uint8_t c)
@@ -182,17 +196,25 @@ static void shift_charset(struct vt *v, uint8_t c)
 		return;
 	}
 	v->pen.so = c == 0x0e;
+	v->row_lost = true;
 	vt_pen_put(v, (const char *)&c, 1);
 }
 
 /* At the left edge, some terminals go up into the row above. */
 static void go_back(struct vt *v)
 {
+	bool known;
+
 	vt_pen_note_edge(v);
-	if (v->late || (v->mode == VT_PLAIN && v->guessed))
+	known = !v->row_lost && !v->guessed && v->pen.column > 0;
+	if (v->late || (v->mode == VT_PLAIN && v->guessed)) {
 		show_control(v, '\b');
-	else
-		vt_sequence_left(v, 1);
+		return;
+	}
+	vt_sequence_left(v, 1);
+	v->row_lost = !known;
+	if (known)
+		vt_pen_leave_row(v);
 }
 
 static void take_control(struct vt *v, uint8_t c)
@@ -210,6 +232,7 @@ static void take_control(struct vt *v, uint8_t c)
 	case '\t':
 		put_tab(v);
 		vt_pen_put(v, "\t", 1);
+		vt_pen_add_row(v, "\t", 1, 0);
 		return;
 	case '\a':
 		put_bell(v);
@@ -490,6 +513,7 @@ bool vt_begin_row(struct vt *v)
 	vt_pen_flush(v);
 	v->pen.column = v->pen.below = v->deepest = 0;
 	v->guessed = v->dirty = v->moved = v->has_saved = v->free = false;
-	v->saved_nowrap = v->steers = false;
+	v->saved_nowrap = v->steers = v->row_lost = v->row_wrapped = false;
+	v->row_n = v->row_behind = 0;
 	return newline;
 }

@@ -42,7 +42,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { VT_BELLS = 8, VT_SEQUENCE_MAX = 4096, VT_PARAMS = 32, VT_OUT = 8192 };
+enum {
+	VT_BELLS = 8,
+	VT_SEQUENCE_MAX = 4096,
+	VT_PARAMS = 32,
+	VT_ROW = 1024,
+	VT_OUT = 8192
+};
 
 enum vt_mode { VT_SAFE, VT_PLAIN, VT_RAW };
 
@@ -125,9 +131,14 @@ struct vt {
 	uint32_t modes; /* changed ones: a bit per row of the table */
 	bool keypad, insert, region, exotic;
 	unsigned bells;
+	bool row_lost;	  /* `row` does not have all that the row shows */
+	bool row_wrapped; /* the row goes on from the one above */
+	size_t row_n;
+	size_t row_behind; /* columns behind the cursor that may hold text */
 
 	uint64_t dropped[VT_DROP_KINDS];
 	size_t out_n;
+	char row[VT_ROW]; /* text and SGR of the cursor's row, up to it */
 	char out[VT_OUT];
 };
 
@@ -166,6 +177,11 @@ void vt_pen_flush(struct vt *v);
 /* True if the alternate screen is up. */
 bool vt_pen_is_alternate(const struct vt *v);
 
+/* The *n bytes of text and SGR in the cursor's row (borrowed), if the cursor is
+ * behind them, nothing is below, and the terminal is in its usual modes. NULL:
+ * this is not so, or not known. */
+const char *vt_pen_row(const struct vt *v, size_t *n);
+
 /* From here on: for the filter alone. vt.c finds where a sequence begins and
  * ends. sequence.c carries the sequence out. Both call pen.c; vt.c calls
  * sequence.c. */
@@ -195,6 +211,11 @@ void vt_pen_advance(struct vt *v, size_t n);
  * disagree about which of them move the cursor, and which keep the next
  * character from wrapping: the column becomes a guess. */
 void vt_pen_note_edge(struct vt *v);
+/* Add `n` bytes, which the caller has emitted in so many columns, to the
+ * cursor's row. */
+void vt_pen_add_row(struct vt *v, const char *s, size_t n, size_t columns);
+/* The cursor has gone back over the last column of its row. */
+void vt_pen_leave_row(struct vt *v);
 /* Emit a line feed. In the last row the terminal scrolls. */
 void vt_pen_feed_line(struct vt *v);
 /* Emit a return: go to column 0. */
