@@ -50,15 +50,19 @@ void edit_free(struct editor *ed)
 	strbuf_free(&ed->recall.rest);
 }
 
+static void say_full(struct editor *ed, const char *what)
+{
+	view_status(&ed->view, "[a %s has at most %zu bytes: not %s]",
+		ed->opts.line ? "line" : "cell", ed->opts.max_bytes, what);
+}
+
 /* Insert at the cursor, within the limit. */
 static void insert_text(struct editor *ed, const wchar_t *s, size_t n)
 {
 	size_t at = engine_text(ed->engine).cursor;
 
 	if (!engine_fits(ed->engine, s, n))
-		view_status(&ed->view,
-			"[a cell has at most %zu bytes: not inserted]",
-			ed->opts.max_bytes);
+		say_full(ed, "inserted");
 	else if (engine_replace(ed->engine, at, at, s, n) < 0)
 		view_status(&ed->view, "[no memory: not inserted]");
 }
@@ -421,6 +425,8 @@ bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n)
 	size_t at = python_at(ed, s, n);
 	struct pyblock scan = pyblock_cell(s + at, n - at);
 
+	if (ed->opts.line)
+		return true;
 	if (is_cell_magic(s, n))
 		return scan.last_blank;
 	return scan.state == PYBLOCK_EMPTY || scan.state == PYBLOCK_COMPLETE ||
@@ -451,6 +457,10 @@ static void key_newline(struct editor *ed)
 	size_t unit = tabs ? 1 : INDENT, n = in.n;
 	struct utf8_wide line = {0};
 
+	if (ed->opts.line) {
+		ed->edit.result = EDITOR_CELL;
+		return;
+	}
 	if (in.change < 0)
 		n = n >= unit ? n - unit : 0;
 	utf8_wide_add(&line, L"\n", 1);
@@ -501,7 +511,9 @@ static void key_tab(struct editor *ed)
 		at++;
 	if (complete_walk(ed, 1))
 		return;
-	if (at == t.cursor)
+	if (ed->opts.line)
+		insert_text(ed, L"\t", 1);
+	else if (at == t.cursor)
 		insert_text(ed, L"    ", INDENT - (at - start) % INDENT);
 	else
 		complete_key(ed);
@@ -569,7 +581,7 @@ static void key_text(struct editor *ed)
 	if (c == ' ')
 		drop_unseen(ed);
 	insert_text(ed, &c, 1);
-	if (wcschr(L":)]}", c))
+	if (wcschr(L":)]}", c) && !ed->opts.line)
 		dedent_line(ed);
 }
 
@@ -624,13 +636,12 @@ static void key_paste(struct editor *ed)
 	size_t at = engine_text(ed->engine).cursor;
 
 	if (in->paste_cut) {
-		view_status(&ed->view,
-			"[a cell has at most %zu bytes: not pasted]",
-			ed->opts.max_bytes);
+		say_full(ed, "pasted");
 		return;
 	}
 	insert_text(ed, in->paste.s, in->paste.n);
-	if (engine_text(ed->engine).cursor == at + in->paste.n)
+	if (!ed->opts.line &&
+		engine_text(ed->engine).cursor == at + in->paste.n)
 		understand_paste(ed, at);
 	if (in->keys.stalled)
 		view_status(&ed->view,
@@ -766,7 +777,8 @@ void edit_do(struct editor *ed, const struct edit_command *c)
 		c->run(ed);
 	if (!c->to)
 		return;
-	to = c->to(&t);
+	to = c->to == level_left && ed->opts.line ? left_of_cursor(&t)
+						  : c->to(&t);
 	if (c->what == EDIT_MOVE) {
 		engine_move(ed->engine, to);
 		return;

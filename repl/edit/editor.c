@@ -381,11 +381,20 @@ void editor_close(struct editor *ed)
 static enum editor_result cell_out(
 	struct editor *ed, const wchar_t *s, size_t n, char **cell, size_t *len)
 {
-	*cell = utf8_from_wide(s, edit_trim(s, n), len);
+	*cell = utf8_from_wide(s, ed->opts.line ? n : edit_trim(s, n), len);
 	if (*cell)
 		return EDITOR_CELL;
 	err_set(ed->err, "editor: out of memory");
 	return EDITOR_ERROR;
+}
+
+static void end_view(
+	struct editor *ed, const struct engine_text *t, const char *tail)
+{
+	if (ed->opts.line)
+		view_erase(&ed->view);
+	else
+		view_finish(&ed->view, t, tail);
 }
 
 /* After the engine has stopped: show how the read ended, take the text. */
@@ -395,13 +404,13 @@ static enum editor_result end_drawn(struct editor *ed, char **cell, size_t *n)
 
 	switch (ed->result) {
 	case EDITOR_CELL:
-		view_finish(&ed->view, &t, "");
+		end_view(ed, &t, "");
 		return cell_out(ed, t.s, t.n, cell, n);
 	case EDITOR_INTERRUPT:
-		view_finish(&ed->view, &t, "^C");
+		end_view(ed, &t, "^C");
 		break;
 	case EDITOR_EOF:
-		view_finish(&ed->view, &t, "");
+		end_view(ed, &t, "");
 		break;
 	case EDITOR_EVENT:
 	case EDITOR_HUP:
@@ -436,14 +445,17 @@ static enum editor_result read_drawn(struct editor *ed, char **cell, size_t *n)
 	ed->result = EDITOR_ERROR;
 	edit_begin(ed, &start);
 	ed->vi = (struct vi){0};
-	view_write(&ed->view, paste_on, sizeof(paste_on) - 1);
+	/* Each line of a paste into a line is a line of its own. */
+	if (!ed->opts.line)
+		view_write(&ed->view, paste_on, sizeof(paste_on) - 1);
 	ran = engine_run(ed->engine, start);
 	utf8_wide_free(&kept);
 	if (ran < 0)
 		err_set(ed->err, "modes of the terminal");
 	else
 		r = end_drawn(ed, cell, n);
-	view_write(&ed->view, paste_off, sizeof(paste_off) - 1);
+	if (!ed->opts.line)
+		view_write(&ed->view, paste_off, sizeof(paste_off) - 1);
 	tcsetattr(ed->opts.in, TCSANOW, &before);
 	return r;
 }
@@ -542,6 +554,16 @@ void editor_take_input(struct editor *ed, struct strbuf *keys)
 	strbuf_free(&in->ahead);
 }
 
+void editor_take_kept(struct editor *ed, struct strbuf *text)
+{
+	size_t n;
+	auto_free char *s = utf8_from_wide(ed->kept.s, ed->kept.n, &n);
+
+	if (s)
+		strbuf_add(text, s, n);
+	utf8_wide_free(&ed->kept);
+}
+
 int editor_prefill(struct editor *ed, const char *s, size_t n)
 {
 	utf8_wide_free(&ed->kept);
@@ -626,6 +648,11 @@ void editor_print_above(struct editor *ed, const char *s, size_t n)
 int editor_set_prompt(struct editor *ed, const char *prompt)
 {
 	return view_set_prompt(&ed->view.prompt, prompt);
+}
+
+int editor_set_lead(struct editor *ed, const char *s, size_t n)
+{
+	return view_set_lead(&ed->view, s, n);
 }
 
 void editor_size(const struct editor *ed, int *rows, int *cols)

@@ -41,6 +41,7 @@ enum editor_result {
 struct editor_opts {
 	const char *prompt, *prompt2; /* UTF-8, no escapes */
 	bool colour;
+	bool line;		 /* read a line of any text, below */
 	bool vi;		 /* Escape begins vi's command mode */
 	bool suggest;		 /* show the rest of a matching earlier cell,
 				  * and the callable's parameters */
@@ -63,6 +64,13 @@ struct editor_opts {
 	void *ctx;		  /* of all four */
 };
 
+/*
+ * With opts.line, Enter ends the read wherever the cursor is, Tab inserts a
+ * tab, and nothing in the text is Python or a command. The editor erases the
+ * line when the read ends, however it ends: the caller has the tty echo it.
+ * Such an editor only draws: do not call editor_read() while editor_is_plain().
+ */
+
 /* Open an editor. To draw, it opens /dev/null, and libedit reads the system's
  * terminfo; editor_move() opens both again. LC_CTYPE is a UTF-8 locale: widths
  * come from wcwidth(3). 0, or -1 with e. */
@@ -81,6 +89,8 @@ enum editor_result editor_read(
 
 /* Move the bytes read behind the cell's last Enter to the end of `keys`. */
 void editor_take_input(struct editor *ed, struct strbuf *keys);
+/* Move the text that the last read has kept to the end of `text`. */
+void editor_take_kept(struct editor *ed, struct strbuf *text);
 /* Begin the next cell with this text (copied). 0, or -1 (no memory). */
 int editor_prefill(struct editor *ed, const char *s, size_t n);
 /* Take these `n` bytes (copied) as keys before those of the terminal. */
@@ -116,6 +126,11 @@ void editor_print_above(struct editor *ed, const char *s, size_t n);
 bool editor_is_plain(struct editor *ed);
 /* Set the prompt of the next reads. 0, or -1 (no memory). */
 int editor_set_prompt(struct editor *ed, const char *prompt);
+/* Begin the next reads behind `n` bytes of text and SGR (copied) that the row
+ * shows already, in place of a prompt. The filter has passed these bytes, but a
+ * guest wrote them: we draw only what we can measure. 0, or -1: they may not
+ * fit on a row, or no memory. */
+int editor_set_lead(struct editor *ed, const char *s, size_t n);
 /* The size of the terminal; 24 by 80 if the terminal does not know it. */
 void editor_size(const struct editor *ed, int *rows, int *cols);
 

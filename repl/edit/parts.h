@@ -80,6 +80,8 @@ struct view {
 	int out;
 	bool out_is_tty, colour;
 	struct utf8_wide prompt, prompt2;
+	struct strbuf lead; /* of the first row, in place of a prompt */
+	int lead_width;
 	char status[VIEW_STATUS_MAX]; /* our line below the cell */
 	struct utf8_wide hint;	      /* faint, behind the text */
 	struct utf8_wide note; /* faint, below the cell; a status hides it */
@@ -107,6 +109,8 @@ struct view {
 
 /* 0, or -1 (no memory). */
 int view_set_prompt(struct utf8_wide *prompt, const char *text);
+/* Set the lead. 0, or -1: it does not fit on a row, or no memory. */
+int view_set_lead(struct view *v, const char *s, size_t n);
 void view_free(struct view *v);
 /* Ask the terminal for its size; 24 by 80 if it does not know. */
 void view_size(const struct view *v, int *rows, int *cols);

@@ -21,6 +21,8 @@
 
 /* A terminal with fewer rows shows no note. */
 #define NOTE_ROWS 5
+/* Every terminal shows a character below this one as layout_glyph() says. */
+#define WIDTH_SURE_MAX 0xad
 #define SGR_PROMPT "\033[32m"
 #define SGR_STATUS "\033[2m"
 #define SGR_END "\033[0m"
@@ -43,8 +45,42 @@ int view_set_prompt(struct utf8_wide *prompt, const char *text)
 	return utf8_wide_decode(prompt, text, strlen(text));
 }
 
+/* A character whose width terminals disagree about takes two columns at most.
+ * The text begins in the column that we say, so that all terminals have as many
+ * rows as we count: we never go up into a row that is not ours. */
+int view_set_lead(struct view *v, const char *s, size_t n)
+{
+	const char *end = s + n, *m;
+	struct layout_glyph g;
+	int width = 0, most = 0;
+	uint32_t c;
+
+	v->lead.n = 0;
+	view_size(v, &v->rows, &v->cols);
+	while (s < end && most < v->cols) {
+		if (*s == '\033') {
+			m = memchr(s, 'm', (size_t)(end - s));
+			if (!m)
+				return -1;
+			strbuf_add(&v->lead, s, (size_t)(m + 1 - s));
+			s = m + 1;
+			continue;
+		}
+		utf8_next(&s, end, &c);
+		layout_glyph((wchar_t)c, width, v->cols, &g);
+		strbuf_add(&v->lead, g.s, (size_t)g.n);
+		width += g.width;
+		most += c < WIDTH_SURE_MAX || g.width > 2 ? g.width : 2;
+	}
+	if (width > 0)
+		strbuf_printf(&v->lead, SGR_END "\r\033[%dC", width);
+	v->lead_width = width;
+	return v->lead.failed || most >= v->cols ? -1 : 0;
+}
+
 void view_free(struct view *v)
 {
+	strbuf_free(&v->lead);
 	utf8_wide_free(&v->prompt);
 	utf8_wide_free(&v->prompt2);
 	utf8_wide_free(&v->hint);
@@ -141,7 +177,10 @@ static int add_row(const struct view *v, struct strbuf *b,
 	struct layout_glyph g;
 	int col = 0;
 
-	if (r->prompt) {
+	if (row == 0 && v->lead.n) {
+		strbuf_add(b, v->lead.s, v->lead.n);
+		col = v->lead_width;
+	} else if (r->prompt) {
 		add_sgr(v, b, SGR_PROMPT);
 		col = add_glyphs(b, row ? &v->prompt2 : &v->prompt, v->cols / 2,
 			v->cols);
@@ -188,7 +227,8 @@ static int add_status(const struct view *v, struct strbuf *b)
 static int lay_out(struct view *v, const struct engine_text *t)
 {
 	struct layout_shape shape = {.cols = v->cols,
-		.prompt = prompt_width(v, &v->prompt),
+		.prompt =
+			v->lead.n ? v->lead_width : prompt_width(v, &v->prompt),
 		.prompt2 = prompt_width(v, &v->prompt2)};
 
 	if (layout_build(&v->layout, t->s, t->n, t->cursor, &shape) < 0)
