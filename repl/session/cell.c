@@ -85,7 +85,7 @@ static void take_waits(void *session, struct jail_event *ev)
 	struct session *s = session;
 
 	(void)ev;
-	if (s->relay)
+	if (s->relay && !line_begin(s))
 		relay_waits(s->relay);
 }
 

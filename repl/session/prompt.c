@@ -293,7 +293,7 @@ static int open_parts(struct session *s, struct err *e)
 		return err_errno(e, "open a session");
 	if (detached_open(s, e) < 0 || cell_open(s, e) < 0 ||
 		pictures_open(s, e) < 0 || screen_open(s, take_events, e) < 0 ||
-		editor_open(&s->editor, &opts, e) < 0)
+		line_open(s, e) < 0 || editor_open(&s->editor, &opts, e) < 0)
 		return -1;
 	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail_events, s);
 	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);
@@ -310,6 +310,7 @@ static void close_parts(struct session *s)
 	screen_close(s);
 	pictures_close(s);
 	editor_close(s->editor);
+	line_close(s);
 	cell_close(s);
 	record_free(s->record);
 	ledger_free(&s->ledger);

@@ -454,6 +454,7 @@ void screen_begin(struct session *s)
 	pass_interrupt(s);
 	sc->relay.keys = s->term->in_tty;
 	terminal_raw(s->term);
+	line_take_terminal(s);
 	editor_take_input(s->editor, &keys);
 	relay_type_ahead(&sc->relay, keys.s, keys.n);
 	strbuf_free(&keys);
@@ -474,6 +475,8 @@ void screen_turn(struct session *s, int timeout_ms)
 	struct relay *r = &s->screen->relay;
 	struct pollfd p[RELAY_POLLS + 1];
 
+	if (line_edit(s))
+		timeout_ms = 0;
 	p[RELAY_POLLS] =
 		(struct pollfd){.fd = pictures_fd(s), .events = POLLIN};
 	if (relay_turn(r, p, RELAY_POLLS + 1, timeout_ms) < 0)
@@ -503,6 +506,8 @@ void screen_take_terminal(struct session *s, bool whole)
 	const struct terminal *t = s->term;
 
 	relay_changed_terminal(&sc->relay);
+	if (s->relay)
+		line_take_terminal(s);
 	pictures_take_terminal(s);
 	output_resize(&sc->output, t->rows, t->cols);
 	sc->output.opts.colour = t->colour;
@@ -580,6 +585,7 @@ void screen_end(struct session *s)
 	struct screen *sc = s->screen;
 
 	relay_flush(&sc->relay);
+	line_end(s);
 	sc->holder = EDITOR;
 	s->relay = NULL;
 	if (sc->next_fd >= 0)

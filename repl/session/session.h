@@ -7,6 +7,7 @@
  *	session.c	printing, asking, leaving
  *	cell.c		a cell from hand-over to verdict; the warden's events
  *	screen.c	the terminal and the jail's tty
+ *	line.c		the editor of the lines that a cell reads
  *	pictures.c	pictures that a cell shows
  *	record.c	the cells that ran, and their output
  *	hints.c		a line at a wall of the jail
@@ -49,6 +50,7 @@ struct history;
 struct jail;
 struct key;
 struct keys;
+struct line_editor;
 struct options;
 struct output;
 struct pictures;
@@ -127,6 +129,7 @@ struct session {
 	char hint[640]; /* hints.c: about the error of the cell; or empty */
 	struct strbuf *aside; /* takes what a cell writes; NULL: it is shown */
 	struct screen *screen;
+	struct line_editor *line;
 	struct pictures *pictures;
 	struct relay *relay;   /* has the terminal; NULL: the editor has it */
 	struct output *output; /* a cell writes to it; NULL: none does */
@@ -327,6 +330,26 @@ void screen_take_terminal(struct session *s, bool whole);
  * screen_take_terminal() gives the program one row less. A moment later, this
  * function gives it all rows. */
 void screen_draw_anew(struct session *s);
+
+/* ---- line.c: the editor of the lines that a cell reads ---- */
+
+/* Make s->line. 0, or -1 with e. */
+int line_open(struct session *s, struct err *e);
+void line_close(struct session *s);
+
+/* A cell begins, or another terminal is here: find out whether its lines can be
+ * edited. */
+void line_take_terminal(struct session *s);
+
+/* The cell waits for the person. True if we edit a line for it. */
+bool line_begin(struct session *s);
+
+/* Before each turn of the relay: read keys until the line is entered or there
+ * is work for the relay. False: we do not edit now. */
+bool line_edit(struct session *s);
+
+/* The cell is over: keep the keys of a line that was not entered. */
+void line_end(struct session *s);
 
 /* ---- detached.c: a session without a terminal, and its status ---- */
 

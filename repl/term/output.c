@@ -287,6 +287,11 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 	return (size_t)(p - (const uint8_t *)buf);
 }
 
+const char *output_row(const struct output *o, size_t *n)
+{
+	return o->held || o->total > o->head ? NULL : vt_pen_row(&o->vt, n);
+}
+
 void output_unmark(struct output *o)
 {
 	o->held = 0;

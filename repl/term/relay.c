@@ -17,6 +17,11 @@
  * signal that ends us, for FLUSH_END_MS. */
 #define FLUSH_MS 10000
 #define FLUSH_END_MS 500
+/* A tty takes 4,095 bytes of a line. Of a longer one it gets parts, each ended
+ * by an end of file. No reader asks for exactly PART_MAX bytes: it would see
+ * the end of the file. */
+#define LINE_MAX_BYTES 4000
+#define PART_MAX 1021
 
 void relay_init(struct relay *r, const struct relay_opts *with)
 {
@@ -39,16 +44,19 @@ void relay_set_tty(struct relay *r, int tty)
 void relay_begin(struct relay *r)
 {
 	r->state = RELAY_BEGUN;
-	r->moved = false;
-	r->due = 0;
+	r->moved = r->editing = r->unasked = false;
+	r->due = r->begun = 0;
 	typed_forget(&r->typed);
 	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
 }
 
+/* The warden has just set the modes of the tty. */
 void relay_hand_over(struct relay *r)
 {
 	if (r->state == RELAY_BEGUN)
 		r->state = RELAY_HANDED;
+	if (r->tty < 0 || tcgetattr(r->tty, &r->usual) < 0)
+		r->usual = (struct termios){0};
 }
 
 /* True before relay_release(): the cell does not run yet, as far as we know. */
@@ -103,16 +111,15 @@ void relay_interrupted(struct relay *r)
 	}
 }
 
-static void tty_write(struct relay *r)
+bool relay_reads_lines(const struct relay *r)
 {
-	struct typed *t = &r->typed;
-	ssize_t w;
+	struct termios t;
 
-	if (!owed_keys(r) || r->state != RELAY_OPEN || r->tty < 0)
-		return;
-	w = write(r->tty, t->keys.s + t->sent, owed_keys(r));
-	if (w > 0)
-		t->sent += (size_t)w;
+	return r->tty >= 0 && tcgetattr(r->tty, &t) == 0 &&
+	       t.c_lflag & ICANON && t.c_lflag & ECHO &&
+	       t.c_iflag == r->usual.c_iflag && t.c_oflag == r->usual.c_oflag &&
+	       t.c_lflag == r->usual.c_lflag &&
+	       !memcmp(t.c_cc, r->usual.c_cc, sizeof(t.c_cc));
 }
 
 /* True if keys wait until the cell waits for the person's input. */
@@ -122,10 +129,47 @@ static bool is_waited_for(const struct relay *r)
 	       r->typed.sent < r->typed.keys.n;
 }
 
-static void ask_who_waits(const struct relay *r)
+static void ask_who_waits(struct relay *r)
 {
-	if (is_waited_for(r))
+	r->unasked = false;
+	if (is_waited_for(r) || (r->edits && r->state == RELAY_OPEN))
 		jail_tell_waits(r->with.jail);
+}
+
+/* True of the keys behind which the tty has no line that was begun. */
+static bool ends_line(char c)
+{
+	return c && strchr("\r\n\3\4\25", c);
+}
+
+/* Count the bytes of the line that the tty has got the beginning of, after `n`
+ * more. In another mode a tty keeps no line. */
+static void count_begun(struct relay *r, const char *s, size_t n)
+{
+	size_t end = n;
+
+	while (end > 0 && !ends_line(s[end - 1]))
+		end--;
+	r->begun = end ? n - end : r->begun + n;
+	if (r->begun && !relay_reads_lines(r))
+		r->begun = 0;
+	if (!r->begun)
+		ask_who_waits(r);
+}
+
+static void tty_write(struct relay *r)
+{
+	struct typed *t = &r->typed;
+	ssize_t w;
+
+	if (!owed_keys(r) || r->state != RELAY_OPEN || r->tty < 0)
+		return;
+	w = write(r->tty, t->keys.s + t->sent, owed_keys(r));
+	if (w <= 0)
+		return;
+	t->sent += (size_t)w;
+	if (r->edits)
+		count_begun(r, t->keys.s + t->sent - w, (size_t)w);
 }
 
 void relay_release(struct relay *r)
@@ -155,6 +199,60 @@ void relay_waits(struct relay *r)
 	ask_who_waits(r);
 }
 
+bool relay_edit(struct relay *r)
+{
+	if (!r->edits || r->state != RELAY_OPEN || owed_keys(r))
+		return false;
+	/* Not while the cell reads keys or a password. */
+	r->unasked = !relay_reads_lines(r);
+	r->editing = !r->unasked;
+	return r->editing;
+}
+
+/* True if `row` ends with the echo of these keys. */
+static bool is_echoed(const char *keys, size_t n, const char *row, size_t row_n)
+{
+	while (n > 0 && row_n > 0) {
+		char c = keys[--n];
+		bool control = (unsigned char)c < ' ' || c == 0x7f;
+
+		if (row[--row_n] != (control ? c ^ 0x40 : c))
+			return false;
+		if (control && (!row_n || row[--row_n] != '^'))
+			return false;
+	}
+	return n == 0;
+}
+
+/* Ctrl-U erases the line in the tty, and its echo. Behind Ctrl-V the tty would
+ * take Ctrl-U literally. */
+bool relay_take_begun(struct relay *r, const char *row, size_t n)
+{
+	static const char erase = KEYS_CTRL('U');
+	struct typed *t = &r->typed;
+	const char *keys = t->keys.s + t->sent - r->begun;
+
+	if (r->begun > t->sent || memchr(keys, KEYS_CTRL('V'), r->begun) ||
+		!is_echoed(keys, r->begun, row, n) ||
+		write(r->tty, &erase, 1) != 1)
+		return false;
+	t->sent -= r->begun;
+	r->due = t->sent;
+	r->begun = 0;
+	return true;
+}
+
+void relay_take_keys(struct relay *r, struct strbuf *keys)
+{
+	struct strbuf *typed = &r->typed.keys;
+	size_t at = r->typed.sent > r->due ? r->typed.sent : r->due;
+
+	if (at < typed->n) {
+		strbuf_add(keys, typed->s + at, typed->n - at);
+		typed->n = at;
+	}
+}
+
 /* Handle Ctrl-C before the cell begins: no tty echoes it or makes it a signal,
  * so we do both. Drop the keys before the last Ctrl-C. Returns how many bytes
  * of `s` end there. */
@@ -175,13 +273,6 @@ static size_t interrupt_early(struct relay *r, const char *s, size_t n)
 	return n;
 }
 
-void relay_type_ahead(struct relay *r, const char *s, size_t n)
-{
-	size_t early = interrupt_early(r, s, n);
-
-	typed_add(&r->typed, s + early, n - early);
-}
-
 /* Pass on the keys up to the last Ctrl-C, and drop the keys that waited. The
  * tty gets Ctrl-C as a key; if the tty takes no keys, we have the warden
  * interrupt the cell. */
@@ -189,6 +280,14 @@ static void interrupt_cell(struct relay *r, const char *s, size_t n)
 {
 	bool stuck = r->state == RELAY_OVER || owed_keys(r);
 
+	/* The tty has no key of the line, which ends here. */
+	if (r->editing) {
+		const char *first = memchr(s, KEYS_CTRL('C'), n);
+
+		n -= (size_t)(first - s);
+		s = first;
+	}
+	r->editing = false;
 	if (r->typed.sent < r->typed.keys.n)
 		typed_drop(&r->typed);
 	stuck |= !typed_add(&r->typed, s, n);
@@ -208,7 +307,7 @@ static void interrupt_cell(struct relay *r, const char *s, size_t n)
 	}
 }
 
-void relay_type(struct relay *r, const char *s, size_t n)
+void relay_type_ahead(struct relay *r, const char *s, size_t n)
 {
 	size_t early = is_early(r) ? interrupt_early(r, s, n) : 0;
 	const char *last;
@@ -224,8 +323,35 @@ void relay_type(struct relay *r, const char *s, size_t n)
 		n -= up_to;
 	}
 	typed_add(&r->typed, s, n);
+}
+
+void relay_type(struct relay *r, const char *s, size_t n)
+{
+	relay_type_ahead(r, s, n);
+	if (r->editing)
+		return;
 	r->due = r->typed.keys.n;
 	tty_write(r);
+}
+
+void relay_send(struct relay *r, const char *s, size_t n)
+{
+	r->editing = false;
+	typed_add(&r->typed, s, n);
+	r->due = r->typed.keys.n;
+	tty_write(r);
+}
+
+void relay_send_line(struct relay *r, const char *s, size_t n)
+{
+	static const char end = KEYS_CTRL('D'), enter = '\r';
+
+	for (; n > LINE_MAX_BYTES; s += PART_MAX, n -= PART_MAX) {
+		typed_add(&r->typed, s, PART_MAX);
+		typed_add(&r->typed, &end, 1);
+	}
+	typed_add(&r->typed, s, n);
+	relay_send(r, &enter, 1);
 }
 
 static void keys_read(struct relay *r)
@@ -339,6 +465,8 @@ int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms)
 		take_signals(r);
 	r->with.events(r->with.arg);
 	move_bytes(r, p);
+	if (r->unasked && relay_reads_lines(r))
+		ask_who_waits(r);
 	return ready;
 }
 

@@ -266,6 +266,10 @@ void output_steer(struct output *o);
  * taken, with the mark. The bytes behind it are background output, and the
  * caller's. A mark that ends in BEL is no end: a new line begins behind it. */
 size_t output_feed(struct output *o, const void *buf, size_t n);
+/* The *n bytes of text and SGR in the last row, with the cursor behind them
+ * (borrowed until the next bytes): the question, when the cell waits for a
+ * line. NULL: not known. */
+const char *output_row(const struct output *o, size_t *n);
 /* Begin a line with the next bytes, unless the limit is reached. */
 void output_break(struct output *o);
 /* Go on behind a mark that was a picture's place and not the end. */
@@ -480,7 +484,12 @@ struct relay {
 	bool moved;   /* the last relay_turn() read bytes of the tty */
 	struct typed typed; /* keys since relay_begin() */
 	size_t due;	    /* bytes of them that we may write to the tty */
-	struct strbuf out;  /* output, written up to out_at */
+	bool edits;	    /* the owner can edit the lines that a cell reads */
+	bool editing;	    /* it does: keys wait for relay_take_keys() */
+	bool unasked; /* ask for JAIL_WAITS once the tty reads lines again */
+	size_t begun; /* bytes sent of a line that was not entered */
+	struct termios usual; /* the tty's modes when the cell began */
+	struct strbuf out;    /* output, written up to out_at */
 	size_t out_at;
 	int64_t pressed_ms[RELAY_KILL_PRESSES]; /* now_ms() of interrupts */
 };
@@ -501,12 +510,37 @@ void relay_hand_over(struct relay *r);
 void relay_release(struct relay *r);
 
 /* relay_type_ahead(): add keys that were typed for the next prompt before the
- * cell was sent. relay_waits(): the cell waits for input; send the tty one line
- * of these keys. So a cell that does not read leaves them unread, and the tty
- * does not echo them in its output. The next key that the person types sends
- * all of them first. A Ctrl-C among them interrupts the cell. */
+ * cell was sent, or behind a line that the cell reads. relay_waits(): the cell
+ * waits for input; send the tty one line of these keys. So a cell that does not
+ * read leaves them unread, and the tty does not echo them in its output. The
+ * next key that the person types sends all of them first. A Ctrl-C among them
+ * interrupts the cell. */
 void relay_type_ahead(struct relay *r, const char *s, size_t n);
 void relay_waits(struct relay *r);
+
+/*
+ * An owner that sets r->edits can edit a line in place of the tty. The relay
+ * then asks the warden all the time whether the cell waits. Until the answer
+ * comes the tty gets the keys, and echoes them.
+ *
+ * relay_edit(): the cell waits; from now on keys wait for the owner, except
+ * Ctrl-C, which ends this. False: the cell's tty is not in its usual modes.
+ * While the tty has the beginning of a line, r->begun, relay_take_begun() takes
+ * these keys back, and the tty erases their echo. False: the cursor's row (`n`
+ * bytes) does not end with that echo. The owner takes the keys that wait, and
+ * ends this with keys for the tty, before which the tty gets all keys that wait
+ * still.
+ */
+bool relay_edit(struct relay *r);
+bool relay_take_begun(struct relay *r, const char *row, size_t n);
+/* True if the tty is in the modes that the warden set: it reads and echoes
+ * lines. */
+bool relay_reads_lines(const struct relay *r);
+/* Move the keys that wait to the end of `keys`. */
+void relay_take_keys(struct relay *r, struct strbuf *keys);
+void relay_send(struct relay *r, const char *s, size_t n);
+/* Send a line and Enter. The line may be longer than a tty takes at once. */
+void relay_send_line(struct relay *r, const char *s, size_t n);
 
 /* Hold keys until the next relay_begin(). */
 void relay_hold(struct relay *r);

@@ -815,3 +815,20 @@ def test_a_terminal_is_not_left_with_a_session_that_says_nothing(many):
     assert not many.only()["detached"]
     assert s.run("1 + 1") == "2"
     assert termios.tcgetattr(other.slave) == modes
+
+
+def test_a_line_for_input_goes_on_at_another_terminal(many):
+    s = many.start()
+    s.run("import threading, time; y = 0")
+    row = s.enter("x = input('? ')")
+    s.expect_since(row, r"^\?$")
+    s.type("abd\x1b[D")
+    s.wait(lambda: s.screen.cursor_row() == "? abd"
+           and s.screen.cursor.x == 4, "the line")
+    many.lose(s)
+    t = many.start("--attach", start=False)
+    t.wait(lambda: t.screen.cursor_row().endswith("abd"), "the line")
+    t.type("\x1b[D" * 9 + "_\x05c\r")
+    t.wait_prompt()
+    assert t.run("x") == "'_abdc'"
+    assert t.leave() == 0
