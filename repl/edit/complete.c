@@ -204,10 +204,12 @@ static void list_candidates(struct view *v, const struct complete_list *c)
 static void replace_word(
 	struct engine *en, size_t start, const char *s, size_t n)
 {
+	size_t at = engine_text(en).cursor;
 	struct utf8_wide w = {0};
 
-	if (utf8_wide_decode(&w, s, n) == 0 && engine_fits(en, w.s, w.n))
-		engine_replace(en, start, engine_text(en).cursor, w.s, w.n);
+	if (utf8_wide_decode(&w, s, n) == 0 &&
+		engine_fits(en, start, at, w.s, w.n))
+		engine_replace(en, start, at, w.s, w.n);
 	utf8_wide_free(&w);
 }
 

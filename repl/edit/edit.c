@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * edit.c - the command of each key; the history, and the search in it
+ * edit.c - the command of each key; Enter, indentation
  *
  * Runs in:   the front end, inside editor_read()
- * Holds:     the killed text, the text's earlier versions, and the person's own
- *            text while an entry of the history is shown
- * Trusts:    nothing in the text; the history's entries to be UTF-8 without
- *            controls
+ * Holds:     the killed text, and the text's earlier versions
+ * Trusts:    nothing in the text
  * Leaves:    a text no longer than a cell may be
  */
 
@@ -17,12 +15,8 @@
 #define INDENT 4
 /* Longer than any name of a command. */
 #define COMMAND_MAX 32
-#define SEARCH_MAX 200
-#define NO_ENTRY ((size_t)-1)
 #define NO_GOAL (-1)
 
-/* NO_ENTRY is the history's end: we do not read the file before a key needs
- * it. */
 void edit_begin(struct editor *ed, const struct engine_text *start)
 {
 	ed->edit.last_code = 0;
@@ -32,10 +26,7 @@ void edit_begin(struct editor *ed, const struct engine_text *start)
 	view_status(&ed->view, "%s", "");
 	complete_free(&ed->walk.list);
 	call_forget(ed);
-	ed->recall.entry = NO_ENTRY;
-	ed->recall.recalled = false;
-	ed->recall.searching = false;
-	utf8_wide_free(&ed->recall.draft);
+	recall_begin(ed);
 }
 
 void edit_free(struct editor *ed)
@@ -44,27 +35,7 @@ void edit_free(struct editor *ed)
 	call_forget(ed);
 	undo_free(&ed->edit.undo);
 	utf8_wide_free(&ed->edit.killed);
-	utf8_wide_free(&ed->recall.draft);
-	utf8_wide_free(&ed->recall.pattern);
-	utf8_wide_free(&ed->recall.old);
-	strbuf_free(&ed->recall.rest);
-}
-
-static void say_full(struct editor *ed, const char *what)
-{
-	view_status(&ed->view, "[a %s has at most %zu bytes: not %s]",
-		ed->opts.line ? "line" : "cell", ed->opts.max_bytes, what);
-}
-
-/* Insert at the cursor, within the limit. */
-static void insert_text(struct editor *ed, const wchar_t *s, size_t n)
-{
-	size_t at = engine_text(ed->engine).cursor;
-
-	if (!engine_fits(ed->engine, s, n))
-		say_full(ed, "inserted");
-	else if (engine_replace(ed->engine, at, at, s, n) < 0)
-		view_status(&ed->view, "[no memory: not inserted]");
+	recall_free(&ed->recall);
 }
 
 /* ---- places ---- */
@@ -100,28 +71,6 @@ size_t edit_text_end(const struct engine_text *t)
 	return t->n;
 }
 
-static size_t word_left(const struct engine_text *t)
-{
-	size_t at = t->cursor;
-
-	while (at > 0 && !edit_is_word(t->s[at - 1]))
-		at--;
-	while (at > 0 && edit_is_word(t->s[at - 1]))
-		at--;
-	return at;
-}
-
-static size_t word_right(const struct engine_text *t)
-{
-	size_t at = t->cursor;
-
-	while (at < t->n && !edit_is_word(t->s[at]))
-		at++;
-	while (at < t->n && edit_is_word(t->s[at]))
-		at++;
-	return at;
-}
-
 /* The end of the line; if the cursor is there, the start of the next line. */
 static size_t end_or_next(const struct engine_text *t)
 {
@@ -142,200 +91,6 @@ static size_t level_left(const struct engine_text *t)
 		return left_of_cursor(t);
 	n = (at - start) % INDENT;
 	return at - (n ? n : INDENT);
-}
-
-/* ---- earlier cells ---- */
-
-static size_t history_entries(const struct editor *ed)
-{
-	return ed->opts.history ? history_count(ed->opts.history) : 0;
-}
-
-static void show_entry(struct editor *ed, size_t entry, size_t cursor)
-{
-	struct recall *re = &ed->recall;
-	struct engine_text t = engine_text(ed->engine);
-	struct utf8_wide text = {0};
-	const char *s;
-	size_t n;
-
-	if (re->entry == NO_ENTRY) {
-		utf8_wide_set(&re->draft, t.s, t.n);
-		re->draft_cursor = t.cursor;
-	}
-	s = history_get(ed->opts.history, entry, &n);
-	if (!s || utf8_wide_decode(&text, s, n) < 0)
-		return;
-	re->entry = entry;
-	re->recalled = true;
-	ed->edit.goal = NO_GOAL;
-	engine_set(
-		ed->engine, text.s, text.n, cursor < text.n ? cursor : text.n);
-	utf8_wide_free(&text);
-}
-
-static void show_own(
-	struct editor *ed, const struct utf8_wide *text, size_t cursor)
-{
-	ed->recall.entry = NO_ENTRY;
-	ed->recall.recalled = false;
-	engine_set(ed->engine, text->s, text->n, cursor);
-}
-
-/* Show the nearest entry after the one shown (`back`: before it) that differs
- * from the text shown and begins with the person's own text up to its cursor
- * (`any`: each entry). Behind the last entry comes the person's own text. */
-static void step_history(struct editor *ed, bool back, bool any)
-{
-	struct recall *re = &ed->recall;
-	struct engine_text t = engine_text(ed->engine);
-	size_t count = history_entries(ed), at = re->entry, n, len;
-	bool own = at == NO_ENTRY;
-	auto_free char *shown = utf8_from_wide(t.s, t.n, &len);
-	size_t begin = any   ? 0
-		       : own ? utf8_size(t.s, t.cursor)
-			     : utf8_size(re->draft.s, re->draft_cursor);
-	auto_free char *prefix =
-		own ? utf8_from_wide(t.s, t.n, &n)
-		    : utf8_from_wide(re->draft.s, re->draft.n, &n);
-	const char *s;
-
-	if (!shown || !prefix || (own && !back))
-		return;
-	for (at = own ? count : at; back ? at > 0 : ++at < count;) {
-		at -= back;
-		s = history_get(ed->opts.history, at, &n);
-		if (s && n >= begin && !memcmp(s, prefix, begin) &&
-			(n != len || memcmp(s, shown, n))) {
-			show_entry(ed, at, NO_ENTRY);
-			return;
-		}
-	}
-	if (!back)
-		show_own(ed, &re->draft, re->draft_cursor);
-}
-
-/* Suggest how an earlier cell goes on: the view shows one line, a key takes
- * all. */
-static void suggest_rest(struct editor *ed)
-{
-	struct recall *re = &ed->recall;
-	struct engine_text t = engine_text(ed->engine);
-	bool wanted = ed->view.notes && !re->searching &&
-		      re->entry == NO_ENTRY && t.n && t.cursor == t.n;
-	size_t n, len, at = wanted ? history_entries(ed) : 0;
-	auto_free char *s = at ? utf8_from_wide(t.s, t.n, &n) : NULL;
-	const char *entry, *rest;
-
-	strbuf_free(&re->rest);
-	while (s && !re->rest.n && at-- > 0) {
-		entry = history_get(ed->opts.history, at, &len);
-		if (entry && len > n && !memcmp(entry, s, n))
-			strbuf_puts(&re->rest, entry + n);
-	}
-	rest = re->rest.n ? re->rest.s : "";
-	view_hint(&ed->view, rest, strcspn(rest, "\n"));
-}
-
-static bool take_suggestion(struct editor *ed)
-{
-	struct utf8_wide text = {0};
-	struct strbuf *rest = &ed->recall.rest;
-	struct engine_text t = engine_text(ed->engine);
-
-	if (!rest->n || t.cursor != t.n ||
-		utf8_wide_decode(&text, rest->s, rest->n) < 0)
-		return false;
-	insert_text(ed, text.s, text.n);
-	utf8_wide_free(&text);
-	return true;
-}
-
-static void show_older(struct editor *ed)
-{
-	step_history(ed, true, true);
-}
-
-static void show_newer(struct editor *ed)
-{
-	step_history(ed, false, true);
-}
-
-/* ---- the search ---- */
-
-/* Show the newest match before entry `before`. Without a match the text
- * stays. */
-static void search_step(struct editor *ed, size_t before)
-{
-	struct recall *re = &ed->recall;
-	size_t n, len, hit = NO_ENTRY;
-	auto_free char *s = utf8_from_wide(re->pattern.s, re->pattern.n, &n);
-	const char *entry, *match;
-
-	if (!s)
-		return;
-	if (n)
-		hit = history_find(ed->opts.history, before, s, n);
-	view_status(&ed->view, "%s: %s",
-		n && hit == NO_ENTRY ? "no match" : "search", s);
-	if (hit == NO_ENTRY)
-		return;
-	re->found = hit;
-	entry = history_get(ed->opts.history, hit, &len);
-	match = memmem(entry, len, s, n);
-	show_entry(ed, hit, utf8_count(entry, (size_t)(match - entry)));
-}
-
-static void begin_search(struct editor *ed)
-{
-	struct recall *re = &ed->recall;
-	struct engine_text t = engine_text(ed->engine);
-
-	if (!ed->opts.history)
-		return;
-	utf8_wide_set(&re->old, t.s, t.n);
-	re->old_cursor = t.cursor;
-	re->pattern.n = 0;
-	re->found = history_entries(ed);
-	re->searching = true;
-	view_status(&ed->view, "search: ");
-}
-
-/* Handle a key during a search. True: the search has used it. */
-static bool search_key(struct editor *ed, const struct key *key)
-{
-	struct recall *re = &ed->recall;
-
-	if (!re->searching)
-		return false;
-	switch (key->code) {
-	case KEY_TEXT:
-		if (re->pattern.n < SEARCH_MAX)
-			utf8_wide_add(&re->pattern, &key->c, 1);
-		/* The entry shown may match the longer pattern, too. */
-		search_step(ed, re->found + (re->found < history_entries(ed)));
-		return true;
-	case 0x7F:
-	case KEYS_CTRL('H'):
-		if (re->pattern.n)
-			re->pattern.s[--re->pattern.n] = 0;
-		search_step(ed, history_entries(ed));
-		return true;
-	case KEYS_CTRL('R'):
-		search_step(ed, re->found);
-		return true;
-	case '\r':
-	case '\n':
-		if (re->found < history_entries(ed))
-			ed->edit.result = EDITOR_CELL;
-		break;
-	}
-	re->searching = false;
-	if (key->code == KEYS_CTRL('C') || key->code == KEYS_CTRL('G'))
-		show_own(ed, &re->old, re->old_cursor);
-	utf8_wide_free(&re->old);
-	return key->code == KEYS_CTRL('C') || key->code == KEYS_CTRL('G') ||
-	       ed->edit.result != EDITOR_GO_ON;
 }
 
 /* ---- Up and Down ---- */
@@ -363,13 +118,19 @@ static void move_to_line(struct editor *ed, const struct engine_text *t,
 	engine_move(ed->engine, start);
 }
 
+static void step_history(struct editor *ed, bool back)
+{
+	recall_step(ed, back, false);
+	ed->edit.goal = NO_GOAL;
+}
+
 static void key_up(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 	size_t at = edit_line_start(&t);
 
 	if (at == 0)
-		step_history(ed, true, false);
+		step_history(ed, true);
 	else
 		move_to_line(ed, &t, engine_line_start(&t, at - 1), at - 1);
 }
@@ -380,7 +141,7 @@ static void key_down(struct editor *ed)
 	size_t at = edit_line_end(&t);
 
 	if (at == t.n)
-		step_history(ed, false, false);
+		step_history(ed, false);
 	else
 		move_to_line(ed, &t, at + 1, engine_line_end(&t, at + 1));
 }
@@ -467,7 +228,7 @@ static void key_newline(struct editor *ed)
 	utf8_wide_add(&line, indent, n);
 	if (in.change > 0)
 		utf8_wide_add(&line, tabs ? L"\t" : L"    ", unit);
-	insert_text(ed, line.s, line.n);
+	change_insert(ed, line.s, line.n);
 	ed->edit.unseen = line.n - 1;
 	utf8_wide_free(&line);
 }
@@ -512,9 +273,9 @@ static void key_tab(struct editor *ed)
 	if (complete_walk(ed, 1))
 		return;
 	if (ed->opts.line)
-		insert_text(ed, L"\t", 1);
+		change_insert(ed, L"\t", 1);
 	else if (at == t.cursor)
-		insert_text(ed, L"    ", INDENT - (at - start) % INDENT);
+		change_insert(ed, L"    ", INDENT - (at - start) % INDENT);
 	else
 		complete_key(ed);
 }
@@ -567,7 +328,7 @@ void edit_look(struct editor *ed)
 		if (!at)
 			break;
 	}
-	suggest_rest(ed);
+	recall_suggest(ed);
 	call_look(ed, python_at(ed, t.s, t.n));
 	view_pair(&ed->view, paired ? pair : NULL);
 }
@@ -580,7 +341,7 @@ static void key_text(struct editor *ed)
 
 	if (c == ' ')
 		drop_unseen(ed);
-	insert_text(ed, &c, 1);
+	change_insert(ed, &c, 1);
 	if (wcschr(L":)]}", c) && !ed->opts.line)
 		dedent_line(ed);
 }
@@ -589,7 +350,7 @@ static void key_right(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 
-	if (!take_suggestion(ed))
+	if (!recall_take_suggestion(ed))
 		engine_move(ed->engine, right_of_cursor(&t));
 }
 
@@ -597,7 +358,7 @@ static void key_end(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 
-	if (!take_suggestion(ed))
+	if (!recall_take_suggestion(ed))
 		engine_move(ed->engine, edit_line_end(&t));
 }
 
@@ -636,10 +397,10 @@ static void key_paste(struct editor *ed)
 	size_t at = engine_text(ed->engine).cursor;
 
 	if (in->paste_cut) {
-		say_full(ed, "pasted");
+		change_say_full(ed, "pasted");
 		return;
 	}
-	insert_text(ed, in->paste.s, in->paste.n);
+	change_insert(ed, in->paste.s, in->paste.n);
 	if (!ed->opts.line &&
 		engine_text(ed->engine).cursor == at + in->paste.n)
 		understand_paste(ed, at);
@@ -650,27 +411,7 @@ static void key_paste(struct editor *ed)
 
 static void key_yank(struct editor *ed)
 {
-	insert_text(ed, ed->edit.killed.s, ed->edit.killed.n);
-}
-
-/* Swap the characters before and at the cursor; at the end of the line, the
- * last two. */
-static void key_transpose(struct editor *ed)
-{
-	struct engine_text t = engine_text(ed->engine);
-	size_t at =
-		t.cursor == edit_line_end(&t) ? left_of_cursor(&t) : t.cursor;
-	size_t from = layout_prev(t.s, at), to = layout_next(t.s, t.n, at);
-	auto_free wchar_t *swapped = NULL;
-
-	if (t.cursor == edit_line_start(&t) || at == edit_line_start(&t))
-		return;
-	swapped = calloc(to - from, sizeof(*swapped));
-	if (!swapped)
-		return;
-	wmemcpy(swapped, t.s + at, to - at);
-	wmemcpy(swapped + (to - at), t.s + from, at - from);
-	engine_replace(ed->engine, from, to, swapped, to - from);
+	change_insert(ed, ed->edit.killed.s, ed->edit.killed.n);
 }
 
 static void key_undo(struct editor *ed)
@@ -716,10 +457,10 @@ static const struct edit_command commands[256] = {
 	[KEYS_CTRL('N')] = {.run = key_down},
 	[KEYS_CTRL('O')] = {.run = key_newline},
 	[KEYS_CTRL('P')] = {.run = key_up},
-	[KEYS_CTRL('R')] = {.run = begin_search},
-	[KEYS_CTRL('T')] = {.run = key_transpose},
+	[KEYS_CTRL('R')] = {.run = recall_begin_search},
+	[KEYS_CTRL('T')] = {.run = change_swap_characters},
 	[KEYS_CTRL('U')] = {EDIT_KILL, edit_line_start},
-	[KEYS_CTRL('W')] = {EDIT_KILL, word_left},
+	[KEYS_CTRL('W')] = {EDIT_KILL, change_word_left},
 	[KEYS_CTRL('Y')] = {.run = key_yank},
 	[KEYS_CTRL('_')] = {.run = key_undo},
 	[KEY_TEXT] = {.run = key_text},
@@ -730,15 +471,15 @@ static const struct edit_command commands[256] = {
 	[KEY_HOME] = {EDIT_MOVE, edit_line_start},
 	[KEY_END] = {.run = key_end},
 	[KEY_DELETE] = {EDIT_CUT, right_of_cursor},
-	[KEY_PAGE_UP] = {.run = show_older},
-	[KEY_PAGE_DOWN] = {.run = show_newer},
-	[KEY_WORD_LEFT] = {EDIT_MOVE, word_left},
-	[KEY_WORD_RIGHT] = {EDIT_MOVE, word_right},
+	[KEY_PAGE_UP] = {.run = recall_older},
+	[KEY_PAGE_DOWN] = {.run = recall_newer},
+	[KEY_WORD_LEFT] = {EDIT_MOVE, change_word_left},
+	[KEY_WORD_RIGHT] = {EDIT_MOVE, change_word_right},
 	[KEY_TOP] = {EDIT_MOVE, text_start},
 	[KEY_BOTTOM] = {EDIT_MOVE, edit_text_end},
 	[KEY_ALT_ENTER] = {.ends = EDITOR_CELL},
-	[KEY_ALT_BACKSPACE] = {EDIT_KILL, word_left},
-	[KEY_ALT_D] = {EDIT_KILL, word_right},
+	[KEY_ALT_BACKSPACE] = {EDIT_KILL, change_word_left},
+	[KEY_ALT_D] = {EDIT_KILL, change_word_right},
 	[KEY_BACK_TAB] = {.run = key_back_tab},
 	[KEY_PASTE_END] = {.run = key_paste},
 };
@@ -799,7 +540,7 @@ bool edit_begin_key(struct editor *ed, const struct key *key)
 	view_status(&ed->view, "%s", "");
 	if (key->code != '\t' && key->code != KEY_BACK_TAB)
 		complete_free(&ed->walk.list);
-	if (search_key(ed, key))
+	if (recall_search_key(ed, key, &e->result))
 		return false;
 	if (key->code != '\t' && (key->code != KEY_TEXT || key->c != ' '))
 		e->unseen = 0;

@@ -209,10 +209,13 @@ void engine_set(struct engine *en, const wchar_t *s, size_t n, size_t cursor)
 }
 
 /* A character takes at most four bytes: we count them only near the limit. */
-bool engine_fits(const struct engine *en, const wchar_t *s, size_t n)
+bool engine_fits(const struct engine *en, size_t from, size_t to,
+	const wchar_t *s, size_t n)
 {
 	struct engine_text t = engine_text(en);
 
 	return (t.n + n) * 4 <= en->max_bytes ||
-	       utf8_size(t.s, t.n) + utf8_size(s, n) <= en->max_bytes;
+	       utf8_size(t.s, from) + utf8_size(s, n) +
+			       utf8_size(t.s + to, t.n - to) <=
+		       en->max_bytes;
 }

@@ -4,9 +4,11 @@
  *
  *	editor.c    open, read, close; watched descriptors, keys typed ahead
  *	vi.c        vi's command mode
- *	edit.c      the command of each key; Enter, the history and its search
+ *	edit.c      the command of each key; Enter, indentation
+ *	recall.c    earlier cells
  *	call.c      the parameters of the call that the cursor is in
  *	complete.c  Tab behind a word
+ *	change.c    changes to the text, word by word
  *	engine.c    libedit: the terminal's modes and the text
  *	view.c      the drawing
  *	undo.c      earlier texts
@@ -169,10 +171,12 @@ int engine_replace(
 	struct engine *en, size_t from, size_t to, const wchar_t *s, size_t n);
 /* Replace the whole text, and set the cursor. */
 void engine_set(struct engine *en, const wchar_t *s, size_t n, size_t cursor);
-/* True if the text and `n` more characters are at most `max_bytes` of UTF-8. */
-bool engine_fits(const struct engine *en, const wchar_t *s, size_t n);
+/* True if the text with `n` characters in the place of [from, to) is at most
+ * `max_bytes` of UTF-8. */
+bool engine_fits(const struct engine *en, size_t from, size_t to,
+	const wchar_t *s, size_t n);
 
-/* ---- edit.c ---- */
+/* ---- recall.c ---- */
 
 struct recall {
 	size_t entry;		/* shown; (size_t)-1: the person's own text */
@@ -188,6 +192,8 @@ struct recall {
 
 	struct strbuf rest; /* suggested: how an entry that begins so goes on */
 };
+
+/* ---- edit.c ---- */
 
 struct edit {
 	struct undo undo;
@@ -299,6 +305,41 @@ void edit_look(struct editor *ed);
 bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n);
 /* The length of the text without the blank lines at its end. Characters. */
 size_t edit_trim(const wchar_t *s, size_t n);
+/* A read begins. */
+void recall_begin(struct editor *ed);
+void recall_free(struct recall *re);
+/* Show the nearest entry after the one shown (`back`: before it) that differs
+ * from the text shown and begins with the person's own text up to its cursor
+ * (`any`: each entry). Behind the last entry comes the person's own text. */
+void recall_step(struct editor *ed, bool back, bool any);
+/* The same with `any`. */
+void recall_older(struct editor *ed);
+void recall_newer(struct editor *ed);
+/* Suggest how an earlier cell goes on: the view shows one line, and
+ * recall_take_suggestion() inserts all. False: there is nothing to take. */
+void recall_suggest(struct editor *ed);
+bool recall_take_suggestion(struct editor *ed);
+void recall_begin_search(struct editor *ed);
+/* Handle a key during a search. True: the search has used it. *result becomes
+ * EDITOR_CELL if the entry found is to run. */
+bool recall_search_key(
+	struct editor *ed, const struct key *key, enum editor_result *result);
+
+/* Say that the text has its full length, and what is therefore not done. */
+void change_say_full(struct editor *ed, const char *what);
+/* Put `n` characters in the place of [from, to), if the cell may be so long;
+ * else say so. The cursor goes behind them. True: the text has changed. */
+bool change_replace(
+	struct editor *ed, size_t from, size_t to, const wchar_t *s, size_t n);
+/* The same at the cursor. */
+bool change_insert(struct editor *ed, const wchar_t *s, size_t n);
+/* The start of the word before the cursor; the end of the one behind it. */
+size_t change_word_left(const struct engine_text *t);
+size_t change_word_right(const struct engine_text *t);
+/* Exchange the characters before and at the cursor; at the end of the line, the
+ * last two. */
+void change_swap_characters(struct editor *ed);
+
 /* Find the call that the cursor is in; Python begins at offset `python`. */
 void call_look(struct editor *ed, size_t python);
 /* After drawing: ask the guest for the parameters, once for each call. */

@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 NEVER(struct engine_text, engine_text, const struct engine *en)
 NEVER(int, engine_replace, struct engine *en, size_t from, size_t to,
 	const wchar_t *s, size_t n)
-NEVER(bool, engine_fits, const struct engine *en, const wchar_t *s, size_t n)
+NEVER(bool, engine_fits, const struct engine *en, size_t from, size_t to,
+	const wchar_t *s, size_t n)
 NEVER(void, view_print, struct view *v, const char *s, size_t n)
 NEVER(void, view_status, struct view *v, const char *fmt, ...)
 
