@@ -22,7 +22,18 @@
 /* Longest string (OSC, DCS, …) that is dropped as one. */
 #define KEYS_STRING_MAX 4096
 
-enum { GROUND, UTF8, ESCAPE, CSI, SS3, SKIP, STRING, STRING_ESC };
+enum {
+	GROUND,
+	UTF8,
+	ESCAPE,
+	CSI,
+	SS3,
+	CONSOLE, /* ESC [ [: a function key of the Linux console */
+	CTRL_X,
+	SKIP,
+	STRING,
+	STRING_ESC
+};
 
 static const char paste_end[] = "\033[201~";
 
@@ -95,11 +106,25 @@ static int end_text(struct keys *k, struct key *out)
 
 static int feed_ground(struct keys *k, unsigned char b, struct key *out, int n)
 {
-	if (b == ESC) {
+	if (b == ESC)
 		k->state = ESCAPE;
-		return n;
-	}
-	return feed_text(k, b, out, n);
+	else if (b == KEYS_CTRL('X'))
+		k->state = CTRL_X;
+	else
+		return feed_text(k, b, out, n);
+	return n;
+}
+
+/* Ctrl-X and the key behind it are one key; behind any other, Ctrl-X is
+ * nothing. */
+static int feed_ctrl_x(struct keys *k, unsigned char b, struct key *out)
+{
+	k->state = GROUND;
+	if (b == KEYS_CTRL('E'))
+		return emit_key(out, 0, KEY_CTRL_X_E, 0);
+	if (b == KEYS_CTRL('U'))
+		return emit_key(out, 0, KEYS_CTRL('_'), 0);
+	return feed_ground(k, b, out, 0);
 }
 
 /* Inside a paste we look only for the sequence that ends it. The beginning of
@@ -141,7 +166,15 @@ static const struct {
 	{'\n', KEY_ALT_ENTER},
 	{0x7F, KEY_ALT_BACKSPACE},
 	{0x08, KEY_ALT_BACKSPACE},
+	{KEYS_CTRL('_'), KEY_ALT_E},
+	{'.', KEY_ALT_DOT},
+	{'c', KEY_ALT_C},
 	{'d', KEY_ALT_D},
+	{'e', KEY_ALT_E},
+	{'l', KEY_ALT_L},
+	{'t', KEY_ALT_T},
+	{'u', KEY_ALT_U},
+	{'y', KEY_ALT_Y},
 	{'b', KEY_WORD_LEFT},
 	{'f', KEY_WORD_RIGHT},
 	{'<', KEY_TOP},
@@ -204,6 +237,9 @@ static const struct {
 	{'~', 3, KEY_DELETE, KEY_ALT_D},
 	{'~', 5, KEY_PAGE_UP, KEY_PAGE_UP},
 	{'~', 6, KEY_PAGE_DOWN, KEY_PAGE_DOWN},
+	{'~', 11, KEY_F1, KEY_F1},
+	{'~', 12, KEY_F2, KEY_F2},
+	{'~', 13, KEY_F3, KEY_F3},
 	{'~', 200, KEY_PASTE_BEGIN, KEY_PASTE_BEGIN},
 	{'u', 13, KEY_ALT_ENTER, KEY_ALT_ENTER},
 };
@@ -251,12 +287,31 @@ static int feed_csi(struct keys *k, unsigned char b, struct key *out)
 		return feed_ground(k, b, out, 0);
 	/* The Linux console's function keys (ESC [ [ A) and X10 mouse reports
 	 * (ESC [ M and three bytes) have bytes behind the final letter. */
-	if (b == '[' || (b == 'M' && !k->private_mark)) {
+	if (b == '[') {
+		k->state = CONSOLE;
+		return 0;
+	}
+	if (b == 'M' && !k->private_mark) {
 		k->state = SKIP;
-		k->skip = b == '[' ? 1 : 3;
+		k->skip = 3;
 		return 0;
 	}
 	return csi_key(k, b, out);
+}
+
+/* F1 to F3 end in three letters in a row; the keys behind them do nothing. */
+static int function_key(unsigned char b, unsigned char first, struct key *out)
+{
+	return b >= first && b < first + 3
+		       ? emit_key(out, 0, KEY_F1 + (b - first), 0)
+		       : 0;
+}
+
+static int feed_console(struct keys *k, unsigned char b, struct key *out)
+{
+	k->state = GROUND;
+	return b < 0x20 || b >= 0x7F ? feed_ground(k, b, out, 0)
+				     : function_key(b, 'A', out);
 }
 
 static int feed_ss3(struct keys *k, unsigned char b, struct key *out)
@@ -266,6 +321,8 @@ static int feed_ss3(struct keys *k, unsigned char b, struct key *out)
 	k->private_mark = false;
 	if (b < 0x20 || b >= 0x7F)
 		return feed_ground(k, b, out, 0);
+	if (b >= 'P' && b <= 'S')
+		return function_key(b, 'P', out);
 	return b == '~' || b == 'u' ? 0 : csi_key(k, b, out);
 }
 
@@ -303,6 +360,10 @@ int keys_feed(struct keys *k, unsigned char b, struct key *out)
 		return feed_csi(k, b, out);
 	case SS3:
 		return feed_ss3(k, b, out);
+	case CONSOLE:
+		return feed_console(k, b, out);
+	case CTRL_X:
+		return feed_ctrl_x(k, b, out);
 	case SKIP:
 		if (--k->skip == 0)
 			k->state = GROUND;
@@ -318,6 +379,8 @@ int keys_feed(struct keys *k, unsigned char b, struct key *out)
 
 int keys_wait_ms(const struct keys *k)
 {
+	if (k->state == CTRL_X)
+		return -1;
 	if (k->state != GROUND || (k->paste && k->stalled))
 		return KEYS_SEQUENCE_MS;
 	return k->paste ? KEYS_PASTE_MS : -1;

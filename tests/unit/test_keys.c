@@ -104,13 +104,60 @@ static void sequences_become_keys(void **state)
 	expect_key("\033\033[A", KEY_UP);
 }
 
+/* Of xterm, of those that count from 11, and of the Linux console. An answer
+ * of the terminal that ends in the letter of F3 is no key. */
+static void function_keys_are_the_same_on_every_terminal(void **state)
+{
+	(void)state;
+	expect_key("\033OP", KEY_F1);
+	expect_key("\033OQ", KEY_F2);
+	expect_key("\033OR", KEY_F3);
+	expect_key("\033[11~", KEY_F1);
+	expect_key("\033[13~", KEY_F3);
+	expect_key("\033[[A", KEY_F1);
+	expect_key("\033[[C", KEY_F3);
+	expect("\033OSz", "z");
+	expect("\033[[Dz", "z");
+	expect("\033[24;80Rz", "z");
+	expect("\033[1;2Rz", "z");
+	expect("\033[[\x03", "<3>");
+}
+
+static void ctrl_x_and_a_key_are_one_key(void **state)
+{
+	char got[64] = "";
+	struct keys k;
+
+	(void)state;
+	expect_key("\x18\x05", KEY_CTRL_X_E);
+	expect_key("\x18\x15", KEYS_CTRL('_'));
+	expect_key("\x18\x18\x05", KEY_CTRL_X_E);
+	expect("\x18z", "z");
+	expect("\x18é\x18\033[A", "é<130>");
+	expect("\x18\x03", "<3>");
+	expect("\033[200~\x18\x05z\033[201~", "{z}");
+	/* A person may be slow. */
+	keys_init(&k);
+	feed(&k, "\x18", 1, got);
+	assert_int_equal(keys_wait_ms(&k), -1);
+}
+
+static void alt_and_a_letter_are_one_key(void **state)
+{
+	(void)state;
+	expect_key("\033u", KEY_ALT_U);
+	expect_key("\033.", KEY_ALT_DOT);
+	expect_key("\033e", KEY_ALT_E);
+	expect_key("\033\037", KEY_ALT_E);
+}
+
 static void a_terminals_reply_is_not_text(void **state)
 {
 	static const char *const answers[] = {"\033[?1;2c", "\033[24;80R",
 		"\033[>0;276;0c", "\033]11;rgb:0000/0000/0000\033\\",
 		"\033]52;c;cm0gLXJm\a", "\033P1$r0m\033\\", "\033[0n",
 		"\033[8;24;80t", "\033_Gi=1;OK\033\\", "\033[M !!",
-		"\033[<0;1;1M", "\033[[A", "\033[I", "\033Qx"};
+		"\033[<0;1;1M", "\033[[D", "\033[I", "\033Qx"};
 
 	(void)state;
 	for (size_t i = 0; i + 1 < sizeof(answers) / sizeof(*answers); i++) {
@@ -237,6 +284,9 @@ int main(void)
 		cmocka_unit_test(text_is_decoded),
 		cmocka_unit_test(bad_utf8_becomes_one_mark_and_swallows_no_key),
 		cmocka_unit_test(sequences_become_keys),
+		cmocka_unit_test(function_keys_are_the_same_on_every_terminal),
+		cmocka_unit_test(ctrl_x_and_a_key_are_one_key),
+		cmocka_unit_test(alt_and_a_letter_are_one_key),
 		cmocka_unit_test(a_terminals_reply_is_not_text),
 		cmocka_unit_test(interrupt_works_inside_any_sequence),
 		cmocka_unit_test(a_paste_is_text_and_only_text),
