@@ -59,6 +59,60 @@ size_t change_word_right(const struct engine_text *t)
 	return at;
 }
 
+enum letters { UPPER, LOWER, TITLE };
+
+/* Change the letters from the cursor to the end of a word. TITLE: a letter
+ * behind any other character becomes a capital, the other letters small ones,
+ * as by str.title() of Python. */
+static void change_letters(struct editor *ed, enum letters to)
+{
+	struct engine_text t = engine_text(ed->engine);
+	size_t end = change_word_right(&t);
+	struct utf8_wide word = {0};
+	bool inside = false;
+
+	if (utf8_wide_set(&word, t.s + t.cursor, end - t.cursor) < 0)
+		return;
+	for (size_t i = 0; i < word.n; i++) {
+		wint_t c = (wint_t)word.s[i];
+
+		word.s[i] = (wchar_t)(to == UPPER || (to == TITLE && !inside)
+					      ? towupper(c)
+					      : towlower(c));
+		inside = iswalpha(c) || (inside && edit_is_mark(word.s[i]));
+	}
+	change_replace(ed, t.cursor, end, word.s, word.n);
+	utf8_wide_free(&word);
+}
+
+void change_to_upper(struct editor *ed)
+{
+	change_letters(ed, UPPER);
+}
+
+void change_to_lower(struct editor *ed)
+{
+	change_letters(ed, LOWER);
+}
+
+void change_to_title(struct editor *ed)
+{
+	change_letters(ed, TITLE);
+}
+
+void change_swap_case(struct editor *ed)
+{
+	struct engine_text t = engine_text(ed->engine);
+	wint_t c = t.cursor < t.n ? (wint_t)t.s[t.cursor] : L'\n';
+	wchar_t other = (wchar_t)(iswupper(c) ? towlower(c) : towupper(c));
+
+	if (c != L'\n' &&
+		change_replace(ed, t.cursor, t.cursor + 1, &other, 1)) {
+		t = engine_text(ed->engine);
+		engine_move(ed->engine, layout_next(t.s, t.n, t.cursor - 1));
+	}
+}
+
 /* Exchange [from, middle) and [behind, to); the cursor goes behind both. */
 static void swap_parts(
 	struct editor *ed, size_t from, size_t middle, size_t behind, size_t to)
@@ -71,6 +125,21 @@ static void swap_parts(
 		utf8_wide_add(&swapped, s + from, middle - from) == 0)
 		change_replace(ed, from, to, swapped.s, swapped.n);
 	utf8_wide_free(&swapped);
+}
+
+void change_swap_words(struct editor *ed)
+{
+	struct engine_text t = engine_text(ed->engine);
+	struct engine_text at = t;
+	size_t first, middle, second;
+
+	at.cursor = change_word_right(&at);
+	second = at.cursor = change_word_left(&at);
+	first = at.cursor = change_word_left(&at);
+	middle = change_word_right(&at);
+	at.cursor = second;
+	if (middle <= second && first < second && edit_is_word(t.s[first]))
+		swap_parts(ed, first, middle, second, change_word_right(&at));
 }
 
 void change_swap_characters(struct editor *ed)

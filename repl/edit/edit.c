@@ -34,7 +34,7 @@ void edit_free(struct editor *ed)
 	complete_free(&ed->walk.list);
 	call_forget(ed);
 	undo_free(&ed->edit.undo);
-	utf8_wide_free(&ed->edit.killed);
+	kill_free(&ed->kills);
 	recall_free(&ed->recall);
 }
 
@@ -380,7 +380,7 @@ static void understand_paste(struct editor *ed, size_t at)
 	if (what == PYPASTE_TRANSCRIPT ||
 		(what == PYPASTE_INDENTED && edit_trim(t.s, at) == 0 &&
 			line == at)) {
-		undo_note(&ed->edit.undo, t.s, t.n, t.cursor);
+		undo_note(&ed->edit.undo, t.s, t.n, t.cursor, false);
 		engine_replace(ed->engine, at, t.cursor, code.s, code.n);
 		view_status(&ed->view, "[%s: Ctrl-_ brings %s back]",
 			what == PYPASTE_INDENTED
@@ -409,9 +409,17 @@ static void key_paste(struct editor *ed)
 			"[more of the paste is awaited: Ctrl-C ends it]");
 }
 
-static void key_yank(struct editor *ed)
+static void key_yank_older(struct editor *ed)
 {
-	change_insert(ed, ed->edit.killed.s, ed->edit.killed.n);
+	int last = ed->edit.last_code;
+
+	if (last == KEYS_CTRL('Y') || last == KEY_ALT_Y)
+		kill_yank_older(ed);
+}
+
+static void key_last_word(struct editor *ed)
+{
+	recall_last_word(ed, ed->edit.last_code == KEY_ALT_DOT);
 }
 
 static void key_undo(struct editor *ed)
@@ -419,6 +427,14 @@ static void key_undo(struct editor *ed)
 	struct undo *u = &ed->edit.undo;
 
 	if (undo_pop(u))
+		engine_set(ed->engine, u->now.s, u->now.n, u->cursor);
+}
+
+static void key_redo(struct editor *ed)
+{
+	struct undo *u = &ed->edit.undo;
+
+	if (undo_redo(u))
 		engine_set(ed->engine, u->now.s, u->now.n, u->cursor);
 }
 
@@ -461,7 +477,7 @@ static const struct edit_command commands[256] = {
 	[KEYS_CTRL('T')] = {.run = change_swap_characters},
 	[KEYS_CTRL('U')] = {EDIT_KILL, edit_line_start},
 	[KEYS_CTRL('W')] = {EDIT_KILL, change_word_left},
-	[KEYS_CTRL('Y')] = {.run = key_yank},
+	[KEYS_CTRL('Y')] = {.run = kill_yank},
 	[KEYS_CTRL('_')] = {.run = key_undo},
 	[KEY_TEXT] = {.run = key_text},
 	[KEY_UP] = {.run = key_up},
@@ -479,28 +495,17 @@ static const struct edit_command commands[256] = {
 	[KEY_BOTTOM] = {EDIT_MOVE, edit_text_end},
 	[KEY_ALT_ENTER] = {.ends = EDITOR_CELL},
 	[KEY_ALT_BACKSPACE] = {EDIT_KILL, change_word_left},
+	[KEY_ALT_C] = {.run = change_to_title},
 	[KEY_ALT_D] = {EDIT_KILL, change_word_right},
+	[KEY_ALT_E] = {.run = key_redo},
+	[KEY_ALT_L] = {.run = change_to_lower},
+	[KEY_ALT_T] = {.run = change_swap_words},
+	[KEY_ALT_U] = {.run = change_to_upper},
+	[KEY_ALT_Y] = {.run = key_yank_older},
+	[KEY_ALT_DOT] = {.run = key_last_word},
 	[KEY_BACK_TAB] = {.run = key_back_tab},
 	[KEY_PASTE_END] = {.run = key_paste},
 };
-
-/* A kill right after a kill extends the killed text at its start or end. */
-static void keep_killed(
-	struct edit *e, const struct engine_text *t, size_t from, size_t to)
-{
-	struct utf8_wide now = {0};
-	bool more = commands[e->last_code].what == EDIT_KILL;
-
-	if (from == to)
-		return;
-	if (more && from == t->cursor)
-		utf8_wide_add(&now, e->killed.s, e->killed.n);
-	utf8_wide_add(&now, t->s + from, to - from);
-	if (more && from != t->cursor)
-		utf8_wide_add(&now, e->killed.s, e->killed.n);
-	utf8_wide_free(&e->killed);
-	e->killed = now;
-}
 
 const struct edit_command *edit_command(int code)
 {
@@ -526,8 +531,13 @@ void edit_do(struct editor *ed, const struct edit_command *c)
 	}
 	from = to < t.cursor ? to : t.cursor;
 	to = to < t.cursor ? t.cursor : to;
+	/* A kill right after a kill extends the killed text. */
 	if (c->what == EDIT_KILL)
-		keep_killed(&ed->edit, &t, from, to);
+		kill_keep(&ed->kills, t.s + from, to - from,
+			commands[ed->edit.last_code].what != EDIT_KILL
+				? KILL_ALONE
+			: from == t.cursor ? KILL_BEHIND
+					   : KILL_BEFORE);
 	engine_replace(ed->engine, from, to, NULL, 0);
 }
 
@@ -556,6 +566,7 @@ void edit_end_key(struct editor *ed)
 	strbuf_free(&ed->recall.rest);
 	e->last_code = e->key.code;
 	t = engine_text(ed->engine);
-	if (undo_note(&e->undo, t.s, t.n, t.cursor) < 0)
+	if (undo_note(&e->undo, t.s, t.n, t.cursor,
+		    e->key.code == KEY_TEXT && !ed->vi.command) < 0)
 		undo_free(&e->undo);
 }

@@ -368,10 +368,10 @@ void editor_close(struct editor *ed)
 	if (!ed)
 		return;
 	engine_close(ed->engine);
+	edit_free(ed);
 	view_free(&ed->view);
 	utf8_wide_free(&ed->input.paste);
 	strbuf_free(&ed->input.ahead);
-	edit_free(ed);
 	utf8_wide_free(&ed->kept);
 	free(ed);
 }

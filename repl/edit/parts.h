@@ -8,6 +8,7 @@
  *	recall.c    earlier cells
  *	call.c      the parameters of the call that the cursor is in
  *	complete.c  Tab behind a word
+ *	kill.c      the texts that were cut
  *	change.c    changes to the text, word by word
  *	engine.c    libedit: the terminal's modes and the text
  *	view.c      the drawing
@@ -27,28 +28,37 @@
 #include "repl/term/term.h"
 #include "repl/text/text.h"
 
+/* True of a mark that is drawn on the character before it. */
+static inline bool edit_is_mark(wchar_t c)
+{
+	return c >= 0x300 && wcwidth(c) == 0;
+}
+
 static inline bool edit_is_word(wchar_t c)
 {
-	return iswalnum((wint_t)c) || c == '_';
+	return iswalnum((wint_t)c) || c == '_' || edit_is_mark(c);
 }
 
 /* ---- undo.c: the differences between a text and its earlier versions ---- */
 
 #define UNDO_MAX 200
-#define UNDO_CHARS_MAX (4u << 20) /* removed characters kept, in all */
+#define UNDO_CHARS_MAX (4u << 20) /* characters kept, in all */
 
 struct undo_edit {
 	size_t at;
-	struct utf8_wide removed; /* the characters replaced */
-	size_t inserted;	  /* how many characters replaced them */
-	size_t cursor;		  /* where the cursor was before */
-	bool typed;		  /* one character; a word is undone at once */
+	/* The characters that are not in the text: those replaced, or while the
+	 * edit is undone, those that had replaced them. */
+	struct utf8_wide removed;
+	size_t inserted; /* how many characters are in their place */
+	size_t cursor;	 /* where the cursor was before */
+	bool typed;	 /* one character; a word is undone at once */
 };
 
 /* All zero is an empty text without earlier versions. */
 struct undo {
 	struct undo_edit edits[UNDO_MAX];
 	size_t n;
+	size_t undone; /* edits behind those, which undo_redo() does again */
 	size_t chars;
 	struct utf8_wide now;
 	size_t cursor;
@@ -58,12 +68,17 @@ struct undo {
  * the text is the last one recorded. 0, or -1 (no memory). */
 int undo_begin(struct undo *u, const wchar_t *s, size_t n, size_t cursor);
 
-/* Record the text after a command. 0, or -1: no memory, or too much removed. */
-int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor);
+/* Record the text after a command. `typed`: a key that inserts its character,
+ * which is undone with the word. 0, or -1: no memory, or too much removed. */
+int undo_note(
+	struct undo *u, const wchar_t *s, size_t n, size_t cursor, bool typed);
 
 /* Take back the last change. True: the text is u->now, the cursor u->cursor.
  * False: there is no change, or no memory. */
 bool undo_pop(struct undo *u);
+/* Do the change again that was taken back last, unless undo_note() has recorded
+ * another one since. As undo_pop(). */
+bool undo_redo(struct undo *u);
 /* Forget all versions and release the memory. */
 void undo_free(struct undo *u);
 
@@ -190,6 +205,10 @@ struct recall {
 	size_t old_cursor;
 	size_t found; /* the entry that matched; their count: none yet */
 
+	size_t word_entry; /* the entry that recall_last_word() took a word of
+			    */
+	size_t word;	   /* the length of that word */
+
 	struct strbuf rest; /* suggested: how an entry that begins so goes on */
 };
 
@@ -197,12 +216,24 @@ struct recall {
 
 struct edit {
 	struct undo undo;
-	struct utf8_wide killed;
 	struct key key;		   /* the key being handled */
 	enum editor_result result; /* of this key */
 	int last_code;		   /* code of the key before */
 	int goal;      /* column that Up and Down keep to; -1: the cursor's */
 	size_t unseen; /* blanks we inserted before the cursor, not drawn yet */
+};
+
+/* ---- kill.c ---- */
+
+#define KILLS_MAX 60
+#define KILL_CHARS_MAX (1u << 20)
+
+struct kills {
+	/* The text cut last is the first, until Alt-Y turns the ring. */
+	struct utf8_wide ring[KILLS_MAX];
+	size_t n;
+	size_t chars;  /* of all */
+	size_t yanked; /* so many before the cursor were put back last */
 };
 
 /* ---- complete.c ---- */
@@ -263,6 +294,7 @@ struct editor {
 	struct engine *engine; /* NULL when plain */
 	struct recall recall;
 	struct edit edit;
+	struct kills kills;
 	struct vi vi;
 	struct walk walk;
 	struct call_hint call;
@@ -319,11 +351,25 @@ void recall_newer(struct editor *ed);
  * recall_take_suggestion() inserts all. False: there is nothing to take. */
 void recall_suggest(struct editor *ed);
 bool recall_take_suggestion(struct editor *ed);
+/* Put the last word of the newest entry in. `again`: right behind such a word,
+ * which the last word of the entry before its own replaces. */
+void recall_last_word(struct editor *ed, bool again);
 void recall_begin_search(struct editor *ed);
 /* Handle a key during a search. True: the search has used it. *result becomes
  * EDITOR_CELL if the entry found is to run. */
 bool recall_search_key(
 	struct editor *ed, const struct key *key, enum editor_result *result);
+
+/* Keep cut characters: alone, or with the text cut last, of which they are the
+ * beginning or the end. */
+enum kill_where { KILL_ALONE, KILL_BEFORE, KILL_BEHIND };
+void kill_keep(struct kills *k, const wchar_t *s, size_t n, enum kill_where to);
+/* Put the first text of the ring in. */
+void kill_yank(struct editor *ed);
+/* Right behind kill_yank() or this function: put the text cut before it in the
+ * place of that text. Behind the oldest comes the newest. */
+void kill_yank_older(struct editor *ed);
+void kill_free(struct kills *k);
 
 /* Say that the text has its full length, and what is therefore not done. */
 void change_say_full(struct editor *ed, const char *what);
@@ -336,6 +382,16 @@ bool change_insert(struct editor *ed, const wchar_t *s, size_t n);
 /* The start of the word before the cursor; the end of the one behind it. */
 size_t change_word_left(const struct engine_text *t);
 size_t change_word_right(const struct engine_text *t);
+/* Change the letters up to the end of the word behind the cursor. */
+void change_to_upper(struct editor *ed);
+void change_to_lower(struct editor *ed);
+/* A capital, and small letters behind it. */
+void change_to_title(struct editor *ed);
+/* Make the letter at the cursor a capital, or a capital small. */
+void change_swap_case(struct editor *ed);
+/* Exchange the word that ends behind the cursor and the one before that; the
+ * cursor goes behind both. At the end of the text, the last two. */
+void change_swap_words(struct editor *ed);
 /* Exchange the characters before and at the cursor; at the end of the line, the
  * last two. */
 void change_swap_characters(struct editor *ed);

@@ -140,6 +140,62 @@ void recall_newer(struct editor *ed)
 	recall_step(ed, false, true);
 }
 
+/* The end of the string that begins at `s`, on the same line; NULL: none. */
+static const char *string_end(const char *s, const char *end)
+{
+	char quote = *s;
+
+	while (++s < end && *s != '\n') {
+		if (*s == quote)
+			return s + 1;
+		s += *s == '\\' && s + 1 < end && s[1] != '\n';
+	}
+	return NULL;
+}
+
+/* Find the last word of a cell, between blanks; a string in quotes keeps its
+ * blanks. Returns its length; the word begins at *word. */
+static size_t find_last_word(const char *s, size_t n, const char **word)
+{
+	const char *end = s + n, *behind = s;
+
+	*word = s;
+	while (s < end) {
+		const char *next =
+			*s == '"' || *s == '\'' ? string_end(s, end) : NULL;
+
+		if (text_is_blank(*s)) {
+			s++;
+			continue;
+		}
+		if (behind < s)
+			*word = s;
+		behind = s = next ? next : s + 1;
+	}
+	return (size_t)(behind - *word);
+}
+
+void recall_last_word(struct editor *ed, bool again)
+{
+	struct recall *re = &ed->recall;
+	size_t at = engine_text(ed->engine).cursor;
+	size_t count = history_entries(ed), n;
+	size_t entry = again && re->word_entry ? re->word_entry : count;
+	struct utf8_wide text = {0};
+	const char *s =
+		entry ? history_get(ed->opts.history, entry - 1, &n) : NULL;
+
+	if (!again)
+		re->word = 0;
+	n = s ? find_last_word(s, n, &s) : 0;
+	if (s && utf8_wide_decode(&text, s, n) == 0 &&
+		change_replace(ed, at - re->word, at, text.s, text.n)) {
+		re->word_entry = entry - 1;
+		re->word = text.n;
+	}
+	utf8_wide_free(&text);
+}
+
 /* ---- the search ---- */
 
 /* Show the newest match before entry `before`. Without a match the text

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * undo.c - earlier versions of a text
+ * undo.c - earlier versions of a text, and the way back to later ones
  *
  * Runs in:   the front end
  * Holds:     nothing
@@ -9,11 +9,22 @@
  */
 #include "parts.h"
 
-static void undo_drop_oldest(struct undo *u)
+static void drop_oldest(struct undo *u)
 {
 	u->chars -= u->edits[0].removed.n;
 	utf8_wide_free(&u->edits[0].removed);
 	memmove(u->edits, u->edits + 1, --u->n * sizeof(*u->edits));
+}
+
+static void drop_undone(struct undo *u)
+{
+	for (; u->undone; u->undone--) {
+		struct utf8_wide *text =
+			&u->edits[u->n + u->undone - 1].removed;
+
+		u->chars -= text->n;
+		utf8_wide_free(text);
+	}
 }
 
 static bool undo_merge(struct undo *u, const struct undo_edit *e, wchar_t c)
@@ -36,13 +47,14 @@ static int undo_push(struct undo *u, struct undo_edit *e, size_t removed)
 		return -1;
 	while (u->n &&
 		(u->n == UNDO_MAX || u->chars + removed > UNDO_CHARS_MAX))
-		undo_drop_oldest(u);
+		drop_oldest(u);
 	u->chars += removed;
 	u->edits[u->n++] = *e;
 	return 0;
 }
 
-int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor)
+int undo_note(
+	struct undo *u, const wchar_t *s, size_t n, size_t cursor, bool typed)
 {
 	const struct utf8_wide *old = &u->now;
 	struct undo_edit e = {.cursor = u->cursor};
@@ -56,8 +68,9 @@ int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor)
 	while (tail < least - e.at &&
 		s[n - 1 - tail] == old->s[old->n - 1 - tail])
 		tail++;
+	drop_undone(u);
 	e.inserted = n - tail - e.at;
-	e.typed = e.inserted == 1 && old->n - tail == e.at;
+	e.typed = typed && e.inserted == 1 && old->n - tail == e.at;
 	if (!undo_merge(u, &e, e.typed ? s[e.at] : 0) &&
 		undo_push(u, &e, old->n - tail - e.at) < 0)
 		return -1;
@@ -72,34 +85,57 @@ int undo_begin(struct undo *u, const wchar_t *s, size_t n, size_t cursor)
 	return utf8_wide_set(&u->now, s, n);
 }
 
-bool undo_pop(struct undo *u)
+/* Exchange the characters that an edit holds and those in their place. */
+static bool swap_edit(struct undo *u, struct undo_edit *e)
 {
-	struct undo_edit *e = u->n ? &u->edits[u->n - 1] : NULL;
-	struct utf8_wide t = {0};
-	size_t rest;
+	size_t rest = e->at + e->inserted;
+	struct utf8_wide t = {0}, taken = {0};
 
-	if (!e)
-		return false;
-	rest = e->at + e->inserted;
 	if (utf8_wide_add(&t, u->now.s, e->at) < 0 ||
 		utf8_wide_add(&t, e->removed.s, e->removed.n) < 0 ||
-		utf8_wide_add(&t, u->now.s + rest, u->now.n - rest) < 0) {
+		utf8_wide_add(&t, u->now.s + rest, u->now.n - rest) < 0 ||
+		utf8_wide_add(&taken, u->now.s + e->at, e->inserted) < 0) {
 		utf8_wide_free(&t);
+		utf8_wide_free(&taken);
 		return false;
 	}
 	utf8_wide_free(&u->now);
 	u->now = t;
-	u->cursor = e->cursor;
-	u->chars -= e->removed.n;
+	u->chars += taken.n - e->removed.n;
+	e->inserted = e->removed.n;
 	utf8_wide_free(&e->removed);
-	u->n--;
+	e->removed = taken;
+	return true;
+}
+
+bool undo_pop(struct undo *u)
+{
+	if (!u->n || !swap_edit(u, &u->edits[u->n - 1]))
+		return false;
+	u->cursor = u->edits[--u->n].cursor;
+	u->undone++;
+	if (u->chars > UNDO_CHARS_MAX)
+		drop_undone(u);
+	return true;
+}
+
+bool undo_redo(struct undo *u)
+{
+	const struct undo_edit *e = &u->edits[u->n];
+
+	if (!u->undone || !swap_edit(u, &u->edits[u->n]))
+		return false;
+	u->cursor = e->at + e->inserted;
+	u->n++;
+	u->undone--;
 	return true;
 }
 
 void undo_free(struct undo *u)
 {
+	drop_undone(u);
 	while (u->n)
-		undo_drop_oldest(u);
+		drop_oldest(u);
 	utf8_wide_free(&u->now);
 	u->cursor = 0;
 }

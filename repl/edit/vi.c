@@ -90,12 +90,13 @@ static size_t to_end(const struct engine_text *t)
 
 /* ---- commands ---- */
 
-/* A letter runs a command, or stands for another key. */
+/* A key runs a command, or stands for another key. */
 static const struct {
 	struct edit_command does;
 	int key;
 	bool insert; /* and leave the command mode */
 } commands[128] = {
+	[KEYS_CTRL('R')] = {.key = KEY_ALT_E},
 	['$'] = {.does = {EDIT_MOVE, edit_line_end}},
 	['/'] = {.key = KEYS_CTRL('R')},
 	['0'] = {.does = {EDIT_MOVE, edit_line_start}},
@@ -118,6 +119,7 @@ static const struct {
 	['s'] = {.does = {EDIT_KILL, right_of_cursor}, .insert = true},
 	['u'] = {.key = KEYS_CTRL('_')},
 	['w'] = {.does = {EDIT_MOVE, next_word}},
+	['~'] = {.does = {.run = change_swap_case}},
 	['x'] = {.does = {EDIT_KILL, right_of_cursor}},
 };
 
@@ -202,9 +204,11 @@ bool vi_key(struct editor *ed, const struct key *key)
 	}
 	if (!ed->vi.command)
 		return false;
-	if (key->code == KEY_TEXT) {
-		if (key->c < 128)
-			run_command(ed, (int)key->c);
+	if (key->code == KEY_TEXT || key->code == KEYS_CTRL('R')) {
+		wchar_t c = key->c ? key->c : key->code;
+
+		if (c < 128)
+			run_command(ed, (int)c);
 		return true;
 	}
 	/* Enter acts as at the end of the cell. */

@@ -38,18 +38,23 @@ static void try_layout(
 	layout_free(&l);
 }
 
-/* The text grows character by character, then undo removes all of it. */
+/* The text grows character by character, then undo removes all of it, and redo
+ * brings it back. */
 static void try_undo(const struct utf8_wide *t)
 {
 	struct undo u = {0};
 	size_t n = t->n < 300 ? t->n : 300;
 
 	for (size_t i = 0; i <= n; i++)
-		must(undo_note(&u, t->s + i / 2, i - i / 2, i / 3) == 0);
+		must(undo_note(&u, t->s + i / 2, i - i / 2, i / 3, i & 1) == 0);
 	must(u.now.n == n - n / 2);
 	while (undo_pop(&u))
 		must(u.now.n <= n);
 	must(n >= UNDO_MAX || u.now.n == 0);
+	while (undo_redo(&u))
+		must(u.now.n <= n);
+	must(u.now.n == n - n / 2);
+	must(!wmemcmp(u.now.s ? u.now.s : L"", t->s + n / 2, u.now.n));
 	undo_free(&u);
 }
 

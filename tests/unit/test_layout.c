@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_layout.c - text to rows, wide characters, undo
+ * test_layout.c - text to rows, wide characters
  */
 #include <locale.h>
 #include <setjmp.h>
@@ -185,55 +185,6 @@ static void utf8_is_strict_and_round_trips(void **state)
 	assert_false(utf8_is_text("\xC2\x9B", 2, "\t"));
 }
 
-static void note(struct undo *u, const wchar_t *s)
-{
-	assert_int_equal(undo_note(u, s, wcslen(s), wcslen(s)), 0);
-}
-
-static void undo_reverts_one_change_at_a_time(void **state)
-{
-	struct undo u = {0};
-
-	(void)state;
-	assert_false(undo_pop(&u));
-	note(&u, L"a");
-	note(&u, L"ab"); /* the same word: one step */
-	note(&u, L"ab ");
-	note(&u, L"ab XYZ def");
-	note(&u, L"ab def");
-	note(&u, L"");
-	assert_true(undo_pop(&u));
-	assert_int_equal(wcscmp(u.now.s, L"ab def"), 0);
-	assert_int_equal(u.cursor, 6);
-	assert_true(undo_pop(&u));
-	assert_int_equal(wcscmp(u.now.s, L"ab XYZ def"), 0);
-	assert_true(undo_pop(&u));
-	assert_int_equal(wcscmp(u.now.s, L"ab "), 0);
-	assert_true(undo_pop(&u));
-	assert_int_equal(wcscmp(u.now.s, L"ab"), 0);
-	assert_true(undo_pop(&u));
-	assert_int_equal(u.now.n, 0);
-	assert_false(undo_pop(&u));
-	undo_free(&u);
-}
-
-static void undo_keeps_a_bounded_history(void **state)
-{
-	struct undo u = {0};
-	wchar_t s[2] = {0};
-
-	(void)state;
-	for (int i = 0; i < 3 * UNDO_MAX; i++) {
-		s[0] = i % 2 ? '+' : '-';
-		note(&u, s);
-	}
-	assert_int_equal(u.n, UNDO_MAX);
-	for (int i = 0; i < UNDO_MAX; i++)
-		assert_true(undo_pop(&u));
-	assert_false(undo_pop(&u));
-	undo_free(&u);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,8 +196,6 @@ int main(void)
 		cmocka_unit_test(control_characters_are_shown_not_sent),
 		cmocka_unit_test(rows_cover_the_text_once_and_in_order),
 		cmocka_unit_test(utf8_is_strict_and_round_trips),
-		cmocka_unit_test(undo_reverts_one_change_at_a_time),
-		cmocka_unit_test(undo_keeps_a_bounded_history),
 	};
 
 	return cmocka_run_group_tests_name("layout", tests, set_locale, NULL);
