@@ -102,29 +102,25 @@ static bool history_matches(
 	       fnmatch(pattern, whole, 0) == 0;
 }
 
-/* Print the cells of this session with their numbers. Returns how many. */
-static size_t print_numbered(struct session *s, const char *text, size_t text_n)
+/* Append the cells of this session that match, with their numbers. */
+static void add_numbered(
+	struct session *s, struct strbuf *b, const char *text, size_t text_n)
 {
-	size_t n, found = 0;
+	size_t n;
 	const struct record_cell *c = record_cells(s->record, &n);
-	struct strbuf b = {0};
 
 	for (; n-- > 0; c++) {
 		if (!history_matches(c->src, c->n, text, text_n))
 			continue;
-		strbuf_printf(&b, "%4" PRIu32 ": ", c->no);
-		strbuf_add(&b, c->src, c->n);
-		strbuf_puts(&b, "\n");
-		found++;
+		strbuf_printf(b, "%4" PRIu32 ": ", c->no);
+		strbuf_add(b, c->src, c->n);
+		strbuf_puts(b, "\n");
 	}
-	if (b.n && !b.failed)
-		session_print_foreign(s, b.s, b.n);
-	strbuf_free(&b);
-	return found;
 }
 
-/* Print entries of the history: the last that match. Returns how many match. */
-static size_t print_entries(struct session *s, const char *text, size_t text_n)
+/* Append the entries of the history that match: all, or the last of them. */
+static void add_entries(struct session *s, struct strbuf *b, const char *text,
+	size_t text_n, bool all)
 {
 	size_t n, count = history_count(s->history), found = 0, first;
 	const char *src = history_get(s->history, count - 1, &n);
@@ -136,16 +132,17 @@ static size_t print_entries(struct session *s, const char *text, size_t text_n)
 	for (size_t i = count; i-- > 0;) {
 		src = history_get(s->history, i, &n);
 		found += history_matches(src, n, text, text_n);
-		first = found <= HISTORY_SHOWN ? i : first;
+		first = all || found <= HISTORY_SHOWN ? i : first;
 	}
-	if (found > HISTORY_SHOWN)
+	if (!all && found > HISTORY_SHOWN)
 		session_frame(s, "the last %d of %zu", HISTORY_SHOWN, found);
 	for (size_t i = first; i < count; i++) {
 		src = history_get(s->history, i, &n);
-		if (history_matches(src, n, text, text_n))
-			session_print_foreign(s, src, n);
+		if (!history_matches(src, n, text, text_n))
+			continue;
+		strbuf_add(b, src, n);
+		strbuf_puts(b, "\n");
 	}
-	return found;
 }
 
 int cells_history(
@@ -153,19 +150,30 @@ int cells_history(
 {
 	size_t n = line->rest_n, skipped = history_skipped(s->history);
 	const char *text = line->rest;
-	bool numbered = false;
+	bool numbered = false, all = false;
 	char lines[TEXT_HUMAN];
+	struct strbuf b = {0};
 
 	(void)e;
 	/* -g, all sessions, is what :history does anyway. */
-	while (n > 1 && text[0] == '-' && (text[1] == 'n' || text[1] == 'g') &&
+	while (n > 1 && text[0] == '-' && memchr("agn", text[1], 3) &&
 		(n == 2 || text_is_blank(text[2]))) {
 		numbered |= text[1] == 'n';
+		all |= text[1] == 'a';
 		for (n -= 2, text += 2; n && text_is_blank(*text); n--)
 			text++;
 	}
-	if (!(numbered ? print_numbered : print_entries)(s, text, n))
+	if (numbered)
+		add_numbered(s, &b, text, n);
+	else
+		add_entries(s, &b, text, n, all);
+	if (!b.n)
 		session_frame(s, "nothing in the history matches");
+	else if (!b.failed && all)
+		page_show_end(s, b.s, b.n);
+	else if (!b.failed)
+		session_print_foreign(s, b.s, b.n);
+	strbuf_free(&b);
 	if (skipped)
 		session_frame(s, "%s of the history file could not be read",
 			text_count(

@@ -59,7 +59,7 @@ const struct command commands[] = {
 	{"save", "FILE", ARG_HOST, 1, 1,
 		"write the cells that ran as a script on the host",
 		script_save},
-	{"history", "[-g|-n] [TEXT]", ARG_NONE, 0, COMMAND_VERBATIM,
+	{"history", "[-a|-n] [TEXT]", ARG_NONE, 0, COMMAND_VERBATIM,
 		"cells of this session and those before", cells_history},
 	{"out", "[N]", ARG_NUMBER, 0, 1,
 		"page through the full output of a cell", cells_out},

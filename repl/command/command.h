@@ -147,5 +147,7 @@ void info_table(struct session *s, struct text_table *t);
 /* Show foreign text a screenful at a time. Print text that fits on the screen
  * without a stop. */
 void page_show(struct session *s, const char *text, size_t n);
+/* The same from the end on. */
+void page_show_end(struct session *s, const char *text, size_t n);
 
 #endif

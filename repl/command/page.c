@@ -24,7 +24,7 @@ static void write_to_terminal(struct session *s, struct strbuf *b)
 	b->n = 0;
 }
 
-static void turn_pages(struct session *s, struct pager *p)
+static void turn_pages(struct session *s, struct pager *p, bool end)
 {
 	struct keys keys;
 	struct strbuf b = {0};
@@ -39,6 +39,8 @@ static void turn_pages(struct session *s, struct pager *p)
 	strbuf_printf(&b, "\x1b[?1049h\x1b[%d;1H", p->rows);
 	for (int i = 0; i < p->rows; i++)
 		strbuf_puts(&b, "\n");
+	if (end)
+		pager_press(p, &(struct key){.code = KEY_END});
 	while (on) {
 		int n, rows, columns;
 
@@ -73,7 +75,7 @@ int page_clear(
 	return 0;
 }
 
-void page_show(struct session *s, const char *text, size_t n)
+static void show(struct session *s, const char *text, size_t n, bool end)
 {
 	struct strbuf b = {0};
 	struct pager p;
@@ -89,8 +91,18 @@ void page_show(struct session *s, const char *text, size_t n)
 		!s->term->out_tty || s->term->dumb || pager_fits(&p))
 		session_print(s, b.s, b.n);
 	else
-		turn_pages(s, &p);
+		turn_pages(s, &p, end);
 	pager_close(&p);
 done:
 	strbuf_free(&b);
+}
+
+void page_show(struct session *s, const char *text, size_t n)
+{
+	show(s, text, n, false);
+}
+
+void page_show_end(struct session *s, const char *text, size_t n)
+{
+	show(s, text, n, true);
 }
