@@ -249,12 +249,17 @@ enum jail_cell {
 	CELL_IMAGE,  /* the path of an image file, which is shown like that */
 	CELL_HABIT,  /* as CELL_PROMPT, for text that is no Python, but what
 		      * other prompts take: "!ls", "%run f.py", "ls -l" */
+	CELL_EDIT, /* a line with the editor that the person wants, or an empty
+		    * line, and a text that is edited in it */
 };
 
 /* Pixels come behind a head of JAIL_PICTURE_HEAD bytes, blanks and a line end
  * at its end (jail/guest/pictures.py); after each picture the end mark stands
  * where it belongs in the output. */
 #define JAIL_PICTURE_HEAD 64
+
+/* Behind a head "text N" the edited text of a CELL_EDIT comes, N bytes, and no
+ * mark (jail/guest/edit.py). */
 
 /* Behind a head "hint WORD" so many bytes come in place of pixels, and no mark
  * (jail/guest/hints.py). */

@@ -12,6 +12,8 @@ HOME_FOLDER = environ.get(b"HOME", b"/home").decode(
     "utf-8", "surrogateescape")
 FILES_MOST = 300
 STREAMS = "stdin", "stdout", "stderr"
+# The parts that run a cell that is no Python.
+RUNNERS = {"image": ("pictures", "errors"), "edit": ("edit", "errors")}
 LEAST_DEPTH = 50  # the driver's own calls, and those of a small cell
 
 
@@ -47,7 +49,7 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     S.owed, S.kind, S.leaves = (no, mark), kind, False
     S.habitual = kind == "habit" or kind == "prompt" and any(
         word in source for word in HABITUAL)
-    if kind == "image" or S.habitual or needs_site(source):
+    if kind in RUNNERS or S.habitual or needs_site(source):
         if S.linecache is None:
             S.linecache = stdlib("linecache")
         if not S.site:
@@ -58,7 +60,8 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     if S.habitual:
         part("habits")
         note_inputs(no, source)
-    if kind != "silent":
+    counts = kind not in ("silent", "edit")  # for :diff
+    if counts:
         S.before, S.after = S.after, None
         if S.before is None:  # no checkpoint was made since the last cell
             S.before = {name: id(NS[name]) for name in [*NS]}
@@ -67,14 +70,15 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     S.how, S.error, S.status = "interrupted", None, 0
     if kind != "silent" and fds:
         S.pictures, S.place = fds[0], mark.encode()
-    if kind == "image":
-        for name in "pictures", "errors":
+    run = execute
+    if kind in RUNNERS:
+        for name in RUNNERS[kind]:
             part(name)
-    lost = call(show_file if kind == "image" else execute, "<cell %s>" % no,
-                source)
+        run = show_file if kind == "image" else edit_text
+    lost = call(run, "<cell %s>" % no, source)
     plt = fds and kind == "silent" and S.modules.get("matplotlib.pyplot")
     pipe, S.pictures = S.pictures, None
-    if kind != "silent":
+    if counts:
         S.ran.append(time_ns())
     if plt and getpid() == S.pid:
         part("figures")

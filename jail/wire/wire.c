@@ -194,6 +194,7 @@ size_t wire_cell_encode(char *buf, uint32_t no, size_t bytes, uint32_t crc,
 		[CELL_PROMPT] = "prompt",
 		[CELL_IMAGE] = "image",
 		[CELL_HABIT] = "habit",
+		[CELL_EDIT] = "edit",
 	};
 
 	return (size_t)sprintf(
@@ -419,7 +420,7 @@ int wire_front_check(const struct wire_front *m, size_t n, struct err *e)
 		return err_set(e, "request of %zu bytes", n);
 	if ((unsigned)m->type > FRONT_READY ||
 		!memchr(m->path, '\0', sizeof(m->path)) ||
-		(m->type == FRONT_RUN && (uint64_t)m->b > CELL_HABIT))
+		(m->type == FRONT_RUN && (uint64_t)m->b > CELL_EDIT))
 		return err_set(e, "malformed request");
 	return 0;
 }

@@ -21,8 +21,9 @@ static void list_commands(struct session *s)
 	static const char more[] =
 		"Anything else is Python. Tab completes, Up recalls, Ctrl-R "
 		"searches, Ctrl-O begins a new line, Alt-Enter runs the cell, "
-		"Ctrl-C stops it, three times ends it. :help COMMAND says "
-		"more, and help(NAME) is Python's own help.";
+		"Ctrl-C stops it, three times ends it. F1 shows this list, F2 "
+		"the history, and Ctrl-X Ctrl-E calls an editor. :help COMMAND "
+		"says more, and help(NAME) is Python's own help.";
 	struct text_table t = {.columns = 2}, last = {.columns = 1};
 	struct strbuf b = {0};
 	char usage[64];

@@ -29,6 +29,16 @@ void edit_begin(struct editor *ed, const struct engine_text *start)
 	recall_begin(ed);
 }
 
+static void set_pasting(struct editor *ed, bool on)
+{
+	ed->edit.pastes = ed->view.pastes = on;
+}
+
+void edit_end(struct editor *ed)
+{
+	set_pasting(ed, false);
+}
+
 void edit_free(struct editor *ed)
 {
 	complete_free(&ed->walk.list);
@@ -222,6 +232,10 @@ static void key_newline(struct editor *ed)
 		ed->edit.result = EDITOR_CELL;
 		return;
 	}
+	if (ed->edit.pastes) {
+		change_insert(ed, L"\n", 1);
+		return;
+	}
 	if (in.change < 0)
 		n = n >= unit ? n - unit : 0;
 	utf8_wide_add(&line, L"\n", 1);
@@ -242,7 +256,7 @@ static void key_enter(struct editor *ed)
 
 	while (at < t.n && text_is_blank(t.s[at]))
 		at++;
-	if (at < t.n && !one_line && !command)
+	if (ed->edit.pastes || (at < t.n && !one_line && !command))
 		key_newline(ed);
 	else if (edit_runs(ed, t.s, t.n) || (ed->recall.recalled && at == t.n))
 		ed->edit.result = EDITOR_CELL;
@@ -265,6 +279,10 @@ static void key_tab(struct editor *ed)
 	struct engine_text t;
 	size_t start, at;
 
+	if (ed->edit.pastes) {
+		change_insert(ed, L"\t", 1);
+		return;
+	}
 	drop_unseen(ed);
 	t = engine_text(ed->engine);
 	start = at = edit_line_start(&t);
@@ -342,7 +360,7 @@ static void key_text(struct editor *ed)
 	if (c == ' ')
 		drop_unseen(ed);
 	change_insert(ed, &c, 1);
-	if (wcschr(L":)]}", c) && !ed->opts.line)
+	if (wcschr(L":)]}", c) && !ed->opts.line && !ed->edit.pastes)
 		dedent_line(ed);
 }
 
@@ -407,6 +425,26 @@ static void key_paste(struct editor *ed)
 	if (in->keys.stalled)
 		view_status(&ed->view,
 			"[more of the paste is awaited: Ctrl-C ends it]");
+}
+
+/* For a terminal that does not mark what is pasted: take the keys from here to
+ * the next F3 as a paste. */
+static void key_paste_mode(struct editor *ed)
+{
+	struct engine_text t = engine_text(ed->engine);
+	size_t at = ed->edit.pasted_at;
+
+	if (ed->opts.line)
+		return;
+	set_pasting(ed, !ed->edit.pastes);
+	if (ed->edit.pastes) {
+		ed->edit.pasted_at = t.cursor;
+		view_status(
+			&ed->view, "[what is pasted stays as it is, up to F3]");
+	} else if (at < t.cursor && utf8_wide_set(&ed->input.paste, t.s + at,
+					    t.cursor - at) == 0) {
+		understand_paste(ed, at);
+	}
 }
 
 static void key_yank_older(struct editor *ed)
@@ -503,6 +541,10 @@ static const struct edit_command commands[256] = {
 	[KEY_ALT_U] = {.run = change_to_upper},
 	[KEY_ALT_Y] = {.run = key_yank_older},
 	[KEY_ALT_DOT] = {.run = key_last_word},
+	[KEY_CTRL_X_E] = {.ends = EDITOR_PROGRAM},
+	[KEY_F1] = {.ends = EDITOR_HELP},
+	[KEY_F2] = {.ends = EDITOR_HISTORY},
+	[KEY_F3] = {.run = key_paste_mode},
 	[KEY_BACK_TAB] = {.run = key_back_tab},
 	[KEY_PASTE_END] = {.run = key_paste},
 };
@@ -512,12 +554,20 @@ const struct edit_command *edit_command(int code)
 	return &commands[code & 0xFF];
 }
 
+/* A line that a cell reads knows no help, no history of cells and no program.
+ */
+static bool may_end(const struct editor *ed, enum editor_result r)
+{
+	return !ed->opts.line ||
+	       (r != EDITOR_HELP && r != EDITOR_HISTORY && r != EDITOR_PROGRAM);
+}
+
 void edit_do(struct editor *ed, const struct edit_command *c)
 {
 	struct engine_text t = engine_text(ed->engine);
 	size_t to, from;
 
-	if (c->ends)
+	if (c->ends && may_end(ed, c->ends))
 		ed->edit.result = c->ends;
 	if (c->run)
 		c->run(ed);

@@ -351,7 +351,8 @@ int editor_open(
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
 		ed->input.watch[i].fd = -1;
 	if (view_set_prompt(&ed->view.prompt, opts->prompt) < 0 ||
-		view_set_prompt(&ed->view.prompt2, opts->prompt2) < 0) {
+		view_set_prompt(&ed->view.prompt2, opts->prompt2) < 0 ||
+		view_set_prompt(&ed->view.paste_prompt, "(paste) ") < 0) {
 		editor_close(ed);
 		return err_errno(e, "editor");
 	}
@@ -381,7 +382,7 @@ void editor_close(struct editor *ed)
 static enum editor_result cell_out(
 	struct editor *ed, const wchar_t *s, size_t n, char **cell, size_t *len)
 {
-	*cell = utf8_from_wide(s, ed->opts.line ? n : edit_trim(s, n), len);
+	*cell = utf8_from_wide(s, n, len);
 	if (*cell)
 		return EDITOR_CELL;
 	err_set(ed->err, "editor: out of memory");
@@ -404,14 +405,24 @@ static enum editor_result end_drawn(struct editor *ed, char **cell, size_t *n)
 
 	switch (ed->result) {
 	case EDITOR_CELL:
+		edit_end(ed);
 		end_view(ed, &t, "");
-		return cell_out(ed, t.s, t.n, cell, n);
+		return cell_out(ed, t.s,
+			ed->opts.line ? t.n : edit_trim(t.s, t.n), cell, n);
 	case EDITOR_INTERRUPT:
+		edit_end(ed);
 		end_view(ed, &t, "^C");
 		break;
 	case EDITOR_EOF:
+		edit_end(ed);
 		end_view(ed, &t, "");
 		break;
+	case EDITOR_PROGRAM:
+		if (cell_out(ed, t.s, t.n, cell, n) == EDITOR_ERROR)
+			return EDITOR_ERROR;
+		/* fall through */
+	case EDITOR_HELP:
+	case EDITOR_HISTORY:
 	case EDITOR_EVENT:
 	case EDITOR_HUP:
 		view_erase(&ed->view);
@@ -511,7 +522,7 @@ static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
 	ed->kept = (struct utf8_wide){0};
 	r = read_lines(ed, &text);
 	if (r == EDITOR_CELL) {
-		r = cell_out(ed, text.s, text.n, cell, n);
+		r = cell_out(ed, text.s, edit_trim(text.s, text.n), cell, n);
 	} else if (r == EDITOR_EVENT || r == EDITOR_HUP) {
 		ed->kept = text;
 		ed->kept_cursor = text.n;
@@ -570,6 +581,35 @@ int editor_prefill(struct editor *ed, const char *s, size_t n)
 	if (utf8_wide_decode(&ed->kept, s, n) < 0)
 		return -1;
 	ed->kept_cursor = ed->kept.n;
+	return 0;
+}
+
+int editor_change(struct editor *ed, const char *s, size_t n)
+{
+	struct key out[KEYS_OUT_MAX];
+	struct utf8_wide text = {0};
+	struct keys keys;
+	int r = 0;
+
+	keys_init(&keys);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		/* In paste mode keys_feed() makes only text. */
+		keys.paste = true;
+		for (int k = 0,
+			 made = keys_feed(&keys, (unsigned char)s[i], out);
+			k < made; k++)
+			if (out[k].c)
+				r |= utf8_wide_add(&text, &out[k].c, 1);
+	}
+	text.n -= text.n && text.s[text.n - 1] == '\n';
+	if (r < 0 || utf8_size(text.s, text.n) > ed->opts.max_bytes ||
+		undo_note(&ed->edit.undo, text.s, text.n, text.n, false) < 0) {
+		utf8_wide_free(&text);
+		return -1;
+	}
+	utf8_wide_free(&ed->kept);
+	ed->kept = text;
+	ed->kept_cursor = text.n;
 	return 0;
 }
 

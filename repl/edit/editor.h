@@ -34,6 +34,10 @@ enum editor_result {
 	EDITOR_INTERRUPT, /* Ctrl-C; the text is discarded */
 	EDITOR_EOF,	  /* Ctrl-D on an empty cell, or the end of the input */
 	EDITOR_EVENT,	  /* a watcher returned 1; the text is kept */
+	EDITOR_HELP,	  /* F1: show the help; the text is kept */
+	EDITOR_HISTORY,	  /* F2: show the history; the text is kept */
+	EDITOR_PROGRAM,	  /* Ctrl-X Ctrl-E: have a program edit the text, which
+			   * is kept, and given as with EDITOR_CELL */
 	EDITOR_HUP,	  /* the terminal hung up; the text is kept */
 	EDITOR_ERROR,	  /* see the error */
 };
@@ -93,6 +97,10 @@ void editor_take_input(struct editor *ed, struct strbuf *keys);
 void editor_take_kept(struct editor *ed, struct strbuf *text);
 /* Begin the next cell with this text (copied). 0, or -1 (no memory). */
 int editor_prefill(struct editor *ed, const char *s, size_t n);
+/* After EDITOR_PROGRAM: put this text (copied), which may be anybody's, in the
+ * place of the kept one, as a change that undo takes back. 0, or -1: no memory,
+ * or it is too long. */
+int editor_change(struct editor *ed, const char *s, size_t n);
 /* Take these `n` bytes (copied) as keys before those of the terminal. */
 void editor_type(struct editor *ed, const char *s, size_t n);
 

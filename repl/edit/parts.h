@@ -96,7 +96,8 @@ struct engine_text {
 struct view {
 	int out;
 	bool out_is_tty, colour;
-	struct utf8_wide prompt, prompt2;
+	struct utf8_wide prompt, prompt2, paste_prompt;
+	bool pastes;	    /* paste_prompt stands before each line */
 	struct strbuf lead; /* of the first row, in place of a prompt */
 	int lead_width;
 	char status[VIEW_STATUS_MAX]; /* our line below the cell */
@@ -219,6 +220,8 @@ struct edit {
 	struct key key;		   /* the key being handled */
 	enum editor_result result; /* of this key */
 	int last_code;		   /* code of the key before */
+	bool pastes;	  /* F3: each key that types is text as it stands */
+	size_t pasted_at; /* where that began */
 	int goal;      /* column that Up and Down keep to; -1: the cursor's */
 	size_t unseen; /* blanks we inserted before the cursor, not drawn yet */
 };
@@ -325,6 +328,8 @@ void edit_do(struct editor *ed, const struct edit_command *c);
 
 /* Begin a drawn read with this text: forget the state of the read before. */
 void edit_begin(struct editor *ed, const struct engine_text *start);
+/* The cell is complete or discarded: the next one begins with typed keys. */
+void edit_end(struct editor *ed);
 void edit_free(struct editor *ed);
 /* Begin to handle a key. False: the history search has used it. Otherwise the
  * caller does the key's command, then calls edit_end_key(). ed->edit.result is

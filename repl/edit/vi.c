@@ -118,6 +118,7 @@ static const struct {
 	['l'] = {.does = {EDIT_MOVE, right_of_cursor}},
 	['s'] = {.does = {EDIT_KILL, right_of_cursor}, .insert = true},
 	['u'] = {.key = KEYS_CTRL('_')},
+	['v'] = {.key = KEY_CTRL_X_E},
 	['w'] = {.does = {EDIT_MOVE, next_word}},
 	['~'] = {.does = {.run = change_swap_case}},
 	['x'] = {.does = {EDIT_KILL, right_of_cursor}},
@@ -211,11 +212,11 @@ bool vi_key(struct editor *ed, const struct key *key)
 			run_command(ed, (int)c);
 		return true;
 	}
-	/* Enter acts as at the end of the cell. */
-	if (key->code == '\r' || key->code == '\n') {
+	/* Enter acts as at the end of the cell; what is pasted is text. */
+	if (key->code == '\r' || key->code == '\n')
 		move_to(ed, edit_text_end);
+	if (key->code == '\r' || key->code == '\n' || key->code == KEY_F3)
 		ed->vi.command = false;
-	}
 	ed->vi.op = 0;
 	return false;
 }

@@ -83,6 +83,7 @@ void view_free(struct view *v)
 	strbuf_free(&v->lead);
 	utf8_wide_free(&v->prompt);
 	utf8_wide_free(&v->prompt2);
+	utf8_wide_free(&v->paste_prompt);
 	utf8_wide_free(&v->hint);
 	utf8_wide_free(&v->note);
 	layout_free(&v->layout);
@@ -155,10 +156,15 @@ static int add_glyphs(
 	return col;
 }
 
-/* The columns of a prompt: we cut it at half of the terminal's width. */
-static int prompt_width(const struct view *v, const struct utf8_wide *prompt)
+/* Append the prompt of the first line, or of a later one (b NULL: none). We cut
+ * it at half of the terminal's width. Returns its columns. */
+static int add_prompt(const struct view *v, struct strbuf *b, bool first)
 {
-	return add_glyphs(NULL, prompt, v->cols / 2, v->cols);
+	return add_glyphs(b,
+		v->pastes ? &v->paste_prompt
+		: first	  ? &v->prompt
+			  : &v->prompt2,
+		v->cols / 2, v->cols);
 }
 
 static void add_sgr(const struct view *v, struct strbuf *b, const char *escape)
@@ -182,8 +188,7 @@ static int add_row(const struct view *v, struct strbuf *b,
 		col = v->lead_width;
 	} else if (r->prompt) {
 		add_sgr(v, b, SGR_PROMPT);
-		col = add_glyphs(b, row ? &v->prompt2 : &v->prompt, v->cols / 2,
-			v->cols);
+		col = add_prompt(v, b, row == 0);
 		add_sgr(v, b, SGR_END);
 	}
 	for (size_t i = r->start; i < r->end; i++) {
@@ -227,9 +232,8 @@ static int add_status(const struct view *v, struct strbuf *b)
 static int lay_out(struct view *v, const struct engine_text *t)
 {
 	struct layout_shape shape = {.cols = v->cols,
-		.prompt =
-			v->lead.n ? v->lead_width : prompt_width(v, &v->prompt),
-		.prompt2 = prompt_width(v, &v->prompt2)};
+		.prompt = v->lead.n ? v->lead_width : add_prompt(v, NULL, true),
+		.prompt2 = add_prompt(v, NULL, false)};
 
 	if (layout_build(&v->layout, t->s, t->n, t->cursor, &shape) < 0)
 		return -1;

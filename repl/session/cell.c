@@ -295,7 +295,7 @@ static int run_numbered_cell(struct session *s, const char *src, size_t n,
 	c->running = (struct record_cell){
 		.no = s->cell_no, .src = (char *)src, .n = n};
 	detached_cell(s, true);
-	if (!s->typed)
+	if (!s->typed && kind != CELL_EDIT)
 		watchers_add(s, WATCHER_SOURCE, 0, src, n);
 	screen_begin(s);
 	wait_for_end(s);
@@ -377,6 +377,29 @@ int cell_take_value(
 		return r;
 	s->cell_no--;
 	return s->drive.done.how == HOW_OK;
+}
+
+int cell_edit(struct session *s, const char *text, size_t n, struct strbuf *b,
+	struct err *e)
+{
+	const char *editor = getenv("VISUAL");
+	struct strbuf src = {0};
+	int r;
+
+	if (!editor || !*editor)
+		editor = getenv("EDITOR");
+	/* A line for the name, then the text. */
+	if (editor && !strchr(editor, '\n'))
+		strbuf_puts(&src, editor);
+	strbuf_puts(&src, "\n");
+	strbuf_add(&src, text, n);
+	s->edited = b;
+	r = src.failed ? err_set(e, "out of memory")
+		       : run_next_cell(s, src.s, src.n, CELL_EDIT, NULL, e);
+	s->edited = NULL;
+	strbuf_free(&src);
+	s->cell_no -= r > 0;
+	return r > 0 ? b->n > 0 && !b->failed : r;
 }
 
 const struct jail_done *cell_done(const struct session *s)

@@ -196,6 +196,9 @@ static void end_read(
 	switch (r) {
 	case EDITOR_GO_ON:
 	case EDITOR_EVENT:
+	case EDITOR_HELP:
+	case EDITOR_HISTORY:
+	case EDITOR_PROGRAM:
 		return;
 	case EDITOR_HUP:
 		s->relay->keys_ended = true;

@@ -43,6 +43,7 @@ struct pictures {
 	bool whole;	  /* the picture is whole, and waits */
 	bool cut;	  /* it is no picture: the next value is cut */
 	bool hint;	  /* nor this: it is a path, for hints.c */
+	bool text;	  /* nor this: it is a text, for cell_edit() */
 	bool refused;	  /* we take no more pictures of this cell */
 	const char *file; /* borrowed: the file that :show shows; or NULL */
 	struct ask ask;
@@ -62,7 +63,7 @@ static void forget_picture(struct pictures *p)
 	free(p->picture.rgb);
 	p->picture = (struct picture){0};
 	p->got = p->size = 0;
-	p->whole = p->cut = p->hint = false;
+	p->whole = p->cut = p->hint = p->text = false;
 }
 
 void pictures_close(struct session *s)
@@ -139,6 +140,27 @@ static void begin_bytes(struct session *s, size_t n)
 		refuse_pictures(s, "out of memory");
 }
 
+/* The number of bytes stands in the head. A file may be longer than a cell:
+ * then the editor refuses what we take of it. */
+static void begin_text(struct session *s)
+{
+	char *head = s->pictures->head;
+	size_t most = (size_t)s->cfg->limits.source_bytes + 2, n;
+
+	head[JAIL_PICTURE_HEAD - 1] = '\0';
+	n = strtoul(head + 5, NULL, 10);
+	begin_bytes(s, n < 1 ? 1 : n < most ? n : most);
+}
+
+static void take_text(struct session *s)
+{
+	struct pictures *p = s->pictures;
+
+	strbuf_add(s->edited, p->picture.rgb, p->size);
+	forget_picture(p);
+	fd_drop(&p->fd);
+}
+
 /* Check the head that has come, and make room for its pixels. */
 static void begin_pixels(struct session *s)
 {
@@ -150,6 +172,11 @@ static void begin_pixels(struct session *s)
 	p->hint = memcmp(p->head, "hint ", 5) == 0;
 	if (p->hint) {
 		begin_bytes(s, JAIL_HINT_PATH);
+		return;
+	}
+	p->text = s->edited && memcmp(p->head, "text ", 5) == 0;
+	if (p->text) {
+		begin_text(s);
 		return;
 	}
 	if (p->count == PICTURES) {
@@ -202,6 +229,8 @@ void pictures_read(struct session *s)
 			begin_pixels(s);
 		else if (p->hint)
 			take_hint(s);
+		else if (p->text)
+			take_text(s);
 		else
 			p->whole = true;
 	}

@@ -21,6 +21,7 @@
 #include "repl/text/text.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -178,6 +179,28 @@ static void set_line_mode(struct session *s)
 		editor_type(s->editor, keys, (size_t)n);
 }
 
+/* Have a program in the jail edit the text that the editor has kept. */
+static void edit_elsewhere(struct session *s, const char *text, size_t n)
+{
+	struct strbuf edited = {0};
+	struct err e = {0};
+	int r;
+
+	s->signals->interrupt = false; /* not for the program */
+	screen_tell_background(s);
+	r = cell_edit(s, text, n, &edited, &e);
+	if (r > 0 && editor_change(s->editor, edited.s, edited.n) < 0)
+		r = err_set(&e,
+			"the text is as it was: a cell has at most "
+			"%" PRId64 " bytes",
+			s->cfg->limits.source_bytes);
+	if (r < 0)
+		session_refuse(s, &e);
+	strbuf_free(&edited);
+	s->signals->interrupt = false;
+	cell_take_events(s);
+}
+
 /* Write the number of the next cell into the prompt. */
 static int number_prompt(struct session *s, struct err *e)
 {
@@ -211,6 +234,18 @@ static void read_and_run(struct session *s)
 			break;
 		history_add(s->history, src, n, NULL);
 		run_line(s, src, n);
+		break;
+	case EDITOR_HELP:
+		jail_touch(s->jail);
+		run_line(s, ":help", 5);
+		break;
+	case EDITOR_HISTORY:
+		jail_touch(s->jail);
+		run_line(s, ":history -a", 11);
+		break;
+	case EDITOR_PROGRAM:
+		jail_touch(s->jail);
+		edit_elsewhere(s, src, n);
 		break;
 	case EDITOR_INTERRUPT:
 		jail_touch(s->jail);

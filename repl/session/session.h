@@ -127,7 +127,8 @@ struct session {
 	size_t typed_n;
 	struct record *record;
 	char hint[640]; /* hints.c: about the error of the cell; or empty */
-	struct strbuf *aside; /* takes what a cell writes; NULL: it is shown */
+	struct strbuf *edited; /* takes the text of CELL_EDIT; or NULL */
+	struct strbuf *aside;  /* takes what a cell writes; NULL: it is shown */
 	struct screen *screen;
 	struct line_editor *line;
 	struct pictures *pictures;
@@ -253,6 +254,13 @@ int cell_show_image(
  * no number. 1; 0: that value is not there any more; -1 with e. */
 int cell_take_value(
 	struct session *s, uint32_t no, struct strbuf *b, struct err *e);
+
+/* Run a cell in which the person edits `text` with a program of the jail, and
+ * append the text that the program leaves, and a line end, to `b`: hostile
+ * bytes. The cell has no number. 1; 0: the program has left no text; -1 with e.
+ */
+int cell_edit(struct session *s, const char *text, size_t n, struct strbuf *b,
+	struct err *e);
 
 /* The cell that runs, with the line of the person if the person typed it.
  * `src` is NULL: no cell runs. */

@@ -46,6 +46,26 @@ BOTH = {
         ("lost{Ctrl-C}", "~.*"),
         ("'still here'{Enter}", "'still here'"),
     ],
+    "words": [
+        ("'one two'{Home}{Alt-U}{Enter}", "'ONE two'"),
+        ("'ONE TWO'{Home}{Alt-L}{Alt-L}{Enter}", "'one two'"),
+        ("'oNE_tWO x2y'{Home}{Alt-C}{Alt-C}{Enter}", "'One_Two X2Y'"),
+        ("'one'{Left}{Left}{Left}{Alt-U}{Enter}", "'oNE'"),
+        ("'äöü' ''{Home}{Alt-U}{Enter}", "'ÄÖÜ'"),
+        ("'one'{Home}{Alt-U}{Ctrl-_}{Enter}", "'one'"),
+        ("x = 5{Enter}", ""),
+        ("x + 6{Enter}", "11"),
+        ("1 + {Alt-.}{see:6$}{Alt-.}{see:1 \\+ 5$}{Enter}", "6"),
+        ("'a b'{Enter}", "'a b'"),
+        ("{Alt-.}{see:'a b'$}{Ctrl-_} * 2{Left}{Left}{Left}{Left}{Alt-.}{Enter}",
+         "'a ba b'"),
+    ],
+    "cuts": [
+        ("1{Ctrl-U}2{Ctrl-U}{Ctrl-Y}{Enter}", "2"),
+        ("{Ctrl-Y}{Alt-Y}{see:1$}{Enter}", "1"),
+        ("{Ctrl-Y}{Alt-Y}{Alt-Y}{see:1$}{Enter}", "1"),
+        ("3{Ctrl-U}4 + {Ctrl-Y}{Alt-Y}{see:1$}{Alt-Y}{see:4 \\+ 2$}{Enter}", "6"),
+    ],
     "history": [
         ("first = 1{Enter}", ""),
         ("second = 2{Enter}", ""),
@@ -123,8 +143,19 @@ BOTH = {
     ],
 }
 
-# IPython loses a key that comes while it gives the terminal to input().
+# IPython loses a key that comes while it gives the terminal to input(). Of the
+# other keys it has none, or has another: its F2 calls an editor.
 HERE = {
+    "more keys": [
+        ("'one two'{Left}{Alt-T}{Enter}", "'two one'"),
+        ("2 + 3{Ctrl-_}{Ctrl-_}{Alt-E}{Alt-E}{see:2 \\+ 3$}{Enter}", "5"),
+        ("'one'{Home}{Alt-U}{Ctrl-_}{Alt-E}{Enter}", "'ONE'"),
+        ("%env EDITOR=sed -i s/2/3/{Enter}", "env: EDITOR=sed -i s/2/3/"),
+        ("2 * 2{Ctrl-X}{Ctrl-E}{see:3 \\* 2$}{Enter}", "6"),
+        ("{F3}if 1:{Enter}    print('in'){Enter}{Enter}print('out'){F3}{Enter}",
+         "in\nout"),
+        ("2 ** {F1}{see:2 \\*\\*$}3{Enter}", "8"),
+    ],
     "input": [
         ("input('name? '){Run}{out:^name\\?}Ada{Enter}", "name? Ada\n'Ada'"),
     ],

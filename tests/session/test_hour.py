@@ -13,9 +13,10 @@ import term
 KEYS = {
     "Enter": "\r", "Tab": "\t", "Backspace": "\x7f", "Up": "\x1b[A",
     "Down": "\x1b[B", "Right": "\x1b[C", "Left": "\x1b[D", "Home": "\x1b[H",
-    "End": "\x1b[F", "Delete": "\x1b[3~",
+    "End": "\x1b[F", "Delete": "\x1b[3~", "F1": "\x1bOP", "F2": "\x1bOQ",
+    "F3": "\x1bOR",
 }
-TOKEN = re.compile(r"\{(?:(see|out|paste):(.*?)\}(?=$|[^\]})])|([A-Z][\w-]*)\})",
+TOKEN = re.compile(r"\{(?:(see|out|paste):(.*?)\}(?=$|[^\]})])|([A-Z][\w.-]*)\})",
                    re.S)
 # Debian's, unless another is named.
 IPYTHON = shutil.which(os.environ.get("CELLBLOCK_TEST_IPYTHON",
