@@ -73,7 +73,7 @@ def test_an_editor_of_the_whole_screen_gives_the_screen_back(cb, editor):
     s.wait(lambda: s.screen.alternate, "its screen")
     s.expect(r"print\(i\)|Press ENTER")
     s.resize(12, 50)
-    s.wait(lambda: s.screen.shown()[-1].startswith("^X Exit") or
+    s.wait(lambda: "".join(s.screen.shown()[-1:]).startswith("^X Exit") or
            editor == "vim", "the new size")
     s.type({"vim": "\rA; print(-i)\x1bZZ", "nano": "; print(-i)\x0f\r\x18"}
            [editor])
