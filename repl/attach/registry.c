@@ -340,7 +340,8 @@ static void echo_keys(const char *s, size_t n)
 	io_write_full(STDOUT_FILENO, s, n);
 }
 
-/* The next key; Ctrl-C at the end of input, or for a signal. */
+/* The next key; Ctrl-C at the end of input, or for a signal. Ctrl-Z has the
+ * flag of its signal set, where a shell waits for us. */
 static char read_key(struct signals *sig)
 {
 	struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
@@ -351,10 +352,19 @@ static char read_key(struct signals *sig)
 		if (poll(p, 2, -1) < 0)
 			continue;
 		terminal_signals_read(sig);
-		if (sig->end || sig->interrupt)
+		sig->suspend &= job_has_shell();
+		if (sig->end || sig->interrupt || sig->suspend)
 			return 0x03;
-		if (p[0].revents)
-			return read(STDIN_FILENO, &c, 1) == 1 ? c : 0x03;
+		if (!p[0].revents)
+			continue;
+		if (read(STDIN_FILENO, &c, 1) != 1)
+			return 0x03;
+		if (c != KEYS_CTRL('Z'))
+			return c;
+		if (job_has_shell()) {
+			terminal_signals_take(sig, SIGTSTP);
+			return 0x03;
+		}
 	}
 }
 
@@ -448,14 +458,22 @@ enum registry_choice registry_ask(
 		return REGISTRY_NEW;
 	keys = before;
 	keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
-	tcsetattr(STDIN_FILENO, TCSANOW, &keys);
-	ahead = has_typed();
-	ask_line(r, n, ahead);
-	choice = ahead ? REGISTRY_NEW : choose_session(r, n, &sig, which);
-	tcsetattr(STDIN_FILENO, TCSANOW, &before);
-	if (!ahead)
-		fputs("\n", stdout);
-	fflush(stdout);
+	do {
+		if (sig.suspend) {
+			job_stop();
+			job_await_front(STDIN_FILENO, -1);
+			sig.suspend = false;
+		}
+		tcsetattr(STDIN_FILENO, TCSANOW, &keys);
+		ahead = has_typed();
+		ask_line(r, n, ahead);
+		choice = ahead ? REGISTRY_NEW
+			       : choose_session(r, n, &sig, which);
+		tcsetattr(STDIN_FILENO, TCSANOW, &before);
+		if (!ahead)
+			fputs(sig.suspend ? "^Z\n" : "\n", stdout);
+		fflush(stdout);
+	} while (sig.suspend);
 	terminal_signals_close(&sig);
 	/* The modes are restored: the signal ends us as it ends others. */
 	if (sig.end)

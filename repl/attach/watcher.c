@@ -249,15 +249,40 @@ static void take_key(struct watcher *w)
 		w->over = true;
 }
 
+/* The session drops what a stopped watcher does not read, and says so. */
+static void stop(struct watcher *w)
+{
+	output_suspend(&w->output);
+	terminal_write(w->term, w->out.s + w->at, w->out.n - w->at, LAST_MS);
+	w->out.n = w->at = 0;
+	terminal_restore(w->term);
+	job_stop();
+}
+
+/* We were stopped: take the terminal back. */
+static void go_on(struct watcher *w)
+{
+	job_await_front(w->term->in, -1);
+	terminal_forget_modes(w->term);
+	if (w->keys)
+		terminal_keys(w->term);
+}
+
 static void take_signals(struct watcher *w)
 {
-	terminal_signals_read(&w->sig);
-	w->over |= w->sig.interrupt || w->sig.end;
-	if (!w->sig.resized)
-		return;
-	w->sig.resized = false;
-	if (terminal_measure(w->term))
+	struct signals *sig = &w->sig;
+
+	terminal_signals_read(sig);
+	w->over |= sig->interrupt || sig->end;
+	sig->suspend &= job_has_shell();
+	if (sig->suspend)
+		stop(w);
+	if (sig->suspend || sig->continued)
+		go_on(w);
+	if ((sig->suspend || sig->continued || sig->resized) &&
+		terminal_measure(w->term))
 		output_resize(&w->output, w->term->rows, w->term->cols);
+	sig->suspend = sig->continued = sig->resized = false;
 }
 
 static void write_some(struct watcher *w)
@@ -339,7 +364,7 @@ int watcher_run(int sock, const char *name, struct terminal *t, struct err *e)
 	if (output_open(&w->output, 0, e) == 0 &&
 		terminal_signals_open(&w->sig, true, e) == 0 &&
 		confine(e) == 0) {
-		w->keys = t->in_tty && t->out_tty && terminal_is_in_front(t);
+		w->keys = t->in_tty && t->out_tty && job_is_in_front(t->in);
 		begin(w);
 		if (w->keys)
 			terminal_keys(t);

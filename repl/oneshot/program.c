@@ -256,7 +256,7 @@ static bool has_modes(int fd, tcflag_t flags)
 /* True if no other program reads keys from the terminal. */
 static bool terminal_is_free(const struct terminal *t)
 {
-	return terminal_is_in_front(t) && has_modes(t->in, ICANON);
+	return job_is_in_front(t->in) && has_modes(t->in, ICANON);
 }
 
 /* Put the terminal into raw mode while the program wants keys, not lines. */
@@ -362,6 +362,7 @@ struct program {
 	struct channel ch[CHANNELS];
 	struct relay relay;
 	struct lines lines; /* for a terminal that another program may read */
+	bool whole; /* the program had the whole screen when we stopped */
 	struct output output;
 	struct ledger ledger;
 	int tty;	       /* owned */
@@ -569,14 +570,17 @@ static void take_keys(struct program *p)
 {
 	struct terminal *t = p->start->term;
 
-	t->raw = false; /* a shell may have changed the modes since */
+	terminal_forget_modes(t);
 	if (lines_are_wanted(t)) {
 		lines_begin(&p->lines, t, &p->relay);
 		return;
 	}
-	p->relay.keys = t->in_tty && terminal_is_in_front(t);
-	if (p->relay.keys)
-		terminal_raw(t);
+	p->relay.keys = t->in_tty && job_is_in_front(t->in);
+	p->relay.stops = job_has_shell();
+	if (p->relay.keys) {
+		relay_return(&p->relay, p->whole);
+		p->whole = false;
+	}
 }
 
 /* Block SIGTSTP while a program may have changed the terminal's modes:
@@ -627,16 +631,14 @@ static drive_handler *const handlers[DRIVE_HANDLERS] = {
 	[JAIL_NOTICE] = take_notice,
 };
 
-/* Stop, so that a shell takes the terminal until SIGCONT. If there is no shell,
- * the kernel does not stop us. The program goes on in both cases. */
+/* Stop, so that a shell takes the terminal until SIGCONT. The program goes on.
+ */
 static void suspend_program(struct program *p)
 {
-	output_suspend(&p->output);
-	relay_flush(&p->relay);
-	terminal_restore(p->start->term);
-	raise(SIGTSTP);
-	hold_suspend(false);
-	hold_suspend(true);
+	if (!job_has_shell())
+		return;
+	p->whole |= relay_leave(&p->relay);
+	job_stop();
 	take_keys(p);
 }
 

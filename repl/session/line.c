@@ -190,7 +190,7 @@ static void send_line(struct session *s, const char *text, size_t n)
 static void end_read(
 	struct session *s, enum editor_result r, const char *text, size_t n)
 {
-	static const char interrupt = KEYS_CTRL('C'), end = KEYS_CTRL('D');
+	char interrupt = KEYS_CTRL('C'), end = KEYS_CTRL('D');
 	struct strbuf rest = {0};
 
 	switch (r) {

@@ -280,7 +280,7 @@ static void use_terminal(
 	put_env("TERM", name);
 	put_env("COLORTERM", r->colorterm);
 	put_env("NO_COLOR", r->no_color);
-	terminal_take(s->term, fds, s->cfg->colour);
+	terminal_take(s->term, fds, s->cfg->colour, false);
 	control_link(s->control, v);
 	if (editor_move(s->editor, s->term->colour, &e) < 0)
 		session_fail(s, &e);

@@ -273,6 +273,24 @@ static size_t interrupt_early(struct relay *r, const char *s, size_t n)
 	return n;
 }
 
+/* Take Ctrl-Z out of the keys. Returns how many bytes are left. A tty that
+ * makes no signals of keys leaves this one to the cell, too. */
+static size_t take_stops(struct relay *r, char *s, size_t n)
+{
+	struct termios t;
+	size_t left = 0;
+
+	if (!r->stops || !memchr(s, KEYS_CTRL('Z'), n) ||
+		(r->state == RELAY_OPEN && tcgetattr(r->tty, &t) == 0 &&
+			!(t.c_lflag & ISIG)))
+		return n;
+	for (size_t i = 0; i < n; i++)
+		if (s[i] != KEYS_CTRL('Z'))
+			s[left++] = s[i];
+	terminal_signals_take(r->with.signals, SIGTSTP);
+	return left;
+}
+
 /* Pass on the keys up to the last Ctrl-C, and drop the keys that waited. The
  * tty gets Ctrl-C as a key; if the tty takes no keys, we have the warden
  * interrupt the cell. */
@@ -307,7 +325,7 @@ static void interrupt_cell(struct relay *r, const char *s, size_t n)
 	}
 }
 
-void relay_type_ahead(struct relay *r, const char *s, size_t n)
+static void add_keys(struct relay *r, const char *s, size_t n)
 {
 	size_t early = is_early(r) ? interrupt_early(r, s, n) : 0;
 	const char *last;
@@ -325,9 +343,14 @@ void relay_type_ahead(struct relay *r, const char *s, size_t n)
 	typed_add(&r->typed, s, n);
 }
 
+void relay_type_ahead(struct relay *r, char *s, size_t n)
+{
+	add_keys(r, s, n ? take_stops(r, s, n) : 0);
+}
+
 void relay_type(struct relay *r, const char *s, size_t n)
 {
-	relay_type_ahead(r, s, n);
+	add_keys(r, s, n);
 	if (r->editing)
 		return;
 	r->due = r->typed.keys.n;
@@ -362,6 +385,8 @@ static void keys_read(struct relay *r)
 
 	if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
 		r->keys_ended = true;
+	if (n > 0)
+		n = (ssize_t)take_stops(r, buf, (size_t)n);
 	if (n > 0 && r->with.ask)
 		ask_filter(r->with.ask, buf, (size_t)n, &keys);
 	else if (n > 0)
@@ -467,6 +492,8 @@ int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms)
 	move_bytes(r, p);
 	if (r->unasked && relay_reads_lines(r))
 		ask_who_waits(r);
+	if (r->with.signals->suspend)
+		r->with.events(r->with.arg);
 	return ready;
 }
 
@@ -493,6 +520,31 @@ void relay_flush(struct relay *r)
 		terminal_signals_read(sig);
 		move_bytes(r, p);
 	}
+}
+
+bool relay_leave(struct relay *r)
+{
+	bool whole = vt_pen_is_alternate(&r->with.output->vt);
+
+	output_suspend(r->with.output);
+	relay_flush(r);
+	terminal_restore(r->with.term);
+	return whole;
+}
+
+/* A program that has the whole screen draws it anew when the size changes. */
+void relay_return(struct relay *r, bool whole)
+{
+	const struct terminal *t = r->with.term;
+
+	terminal_raw(r->with.term);
+	relay_follow_window(r);
+	if (!whole)
+		return;
+	output_take_screen(r->with.output);
+	jail_resize(r->with.jail, t->rows > 1 ? t->rows - 1 : t->rows, t->cols);
+	poll(NULL, 0, RELAY_REDRAW_MS);
+	jail_resize(r->with.jail, t->rows, t->cols);
 }
 
 void relay_put(struct relay *r, const void *buf, size_t n)

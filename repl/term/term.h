@@ -3,6 +3,7 @@
  * term.h - the terminal: keys, output, and keys typed ahead
  *
  *	ask.c		asks the terminal which pictures it can draw
+ *	job.c		stops us as a job of a shell
  *	keys.c		decodes a terminal's bytes to keys
  *	output.c	passes a cell's output from the pty to the terminal
  *	pager.c		shows a long text, a screenful at a time
@@ -70,6 +71,27 @@ void ask_filter(struct ask *a, const char *s, size_t n, struct strbuf *keys);
 void ask_give_back(struct ask *a, struct strbuf *keys);
 /* True if the terminal has not answered, and we may ask (again). */
 bool ask_is_due(const struct ask *a);
+
+/* ---- job.c ---- */
+
+/* True if a shell waits for us as a job: it started our process group, and
+ * continues us when we stop. False for a login shell, a forced command, and
+ * what has a terminal of its own, as in tmux: nobody would continue it. */
+bool job_has_shell(void);
+
+/* Stop our process group, until a shell continues us. False: the kernel did not
+ * stop us, because the shell is gone. */
+bool job_stop(void);
+
+/* True if the terminal's keys are ours: false for a job in the background. A
+ * terminal that is not our controlling terminal has no background jobs. */
+bool job_is_in_front(int tty);
+
+/* Return once we are in the foreground; stop us again while we are not, as the
+ * kernel stops a job in the background that touches its terminal. Return in the
+ * background if a blocked signal that ends us waits, if `wake` (-1: none) has
+ * input, or if nobody would continue us. */
+void job_await_front(int tty, int wake);
 
 /* ---- keys.c ---- */
 
@@ -457,6 +479,8 @@ enum {
 #define RELAY_READ 16384
 /* While this much output waits for the terminal, we do not read the tty. */
 #define RELAY_BACKLOG (64u << 10)
+/* Time between two window sizes, so that a program sees both. */
+#define RELAY_REDRAW_MS 200
 /* This many interrupts within this time kill the cell. */
 #define RELAY_KILL_PRESSES 3
 #define RELAY_KILL_MS 2000
@@ -489,6 +513,8 @@ struct relay {
 	int tty;	 /* master, non-blocking; -1: there is none */
 	bool keys;	 /* standard input goes to the tty */
 	bool keys_ended; /* standard input is at its end, or gone */
+	bool stops;	 /* Ctrl-Z is SIGTSTP to us, unless the tty makes no
+			  * signals of keys: then the cell gets the key */
 	enum relay_state state;
 	bool broken;  /* a write to the terminal failed: drop all output */
 	bool changed; /* the terminal was replaced since the last poll */
@@ -520,13 +546,13 @@ void relay_begin(struct relay *r);
 void relay_hand_over(struct relay *r);
 void relay_release(struct relay *r);
 
-/* relay_type_ahead(): add keys that were typed for the next prompt before the
- * cell was sent, or behind a line that the cell reads. relay_waits(): the cell
- * waits for input; send the tty one line of these keys. So a cell that does not
- * read leaves them unread, and the tty does not echo them in its output. The
- * next key that the person types sends all of them first. A Ctrl-C among them
- * interrupts the cell. */
-void relay_type_ahead(struct relay *r, const char *s, size_t n);
+/* relay_type_ahead(): add keys (which we change) that were typed for the next
+ * prompt before the cell was sent, or behind a line that the cell reads.
+ * relay_waits(): the cell waits for input; send the tty one line of these keys.
+ * So a cell that does not read leaves them unread, and the tty does not echo
+ * them in its output. The next key that the person types sends all of them
+ * first. A Ctrl-C among them interrupts the cell. */
+void relay_type_ahead(struct relay *r, char *s, size_t n);
 void relay_waits(struct relay *r);
 
 /*
@@ -560,7 +586,8 @@ void relay_hold(struct relay *r);
  * signals, then events, then move bytes. The relay fills in the first
  * RELAY_POLLS entries of `p`; the caller fills in the others and looks at them
  * afterwards. Flags of signals that end, suspend or continue us stay set for
- * the caller. Returns the result of poll(2). */
+ * the caller; for Ctrl-Z it calls events() once more. Returns the result of
+ * poll(2). */
 int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms);
 
 /* Write the output that waits, and take only signals meanwhile. Give up when
@@ -572,6 +599,11 @@ void relay_flush(struct relay *r);
 void relay_follow_window(struct relay *r);
 /* The owner has replaced the terminal, or taken it away. */
 void relay_changed_terminal(struct relay *r);
+/* Leave the terminal as a shell wants it. True if a program had the whole
+ * screen. relay_return() gives the terminal back, and has that program
+ * (`whole`) draw its screen anew. */
+bool relay_leave(struct relay *r);
+void relay_return(struct relay *r, bool whole);
 /* Take keys as if the person had just typed them. */
 void relay_type(struct relay *r, const char *s, size_t n);
 /* Add output for the terminal. If memory runs out, all that waits is lost. */
@@ -620,9 +652,10 @@ void terminal_close(struct terminal *t);
  * output for a terminal of the old size. */
 void terminal_leave(struct terminal *t, int file);
 /* Take another terminal: fds[0] to fds[2] are its descriptors, fds[3] is the
- * terminal opened again for output, non-blocking, or -1. Borrows them. */
-void terminal_take(
-	struct terminal *t, const int fds[4], enum config_colour colour);
+ * terminal opened again for output, non-blocking, or -1. Borrows them. `again`:
+ * it is the one that we left, in whatever modes a shell has put it. */
+void terminal_take(struct terminal *t, const int fds[4],
+	enum config_colour colour, bool again);
 
 /* Set raw mode: every key is a byte, the kernel echoes no key and passes output
  * on as it is. */
@@ -632,14 +665,14 @@ void terminal_raw(struct terminal *t);
 void terminal_keys(struct terminal *t);
 /* In raw mode, while we read no keys: make Ctrl-C SIGINT, or a key again. */
 void terminal_raw_interrupt(const struct terminal *t, bool on);
-/* True if the terminal's keys are ours: false for a job in the background. */
-bool terminal_is_in_front(const struct terminal *t);
 /* Leave raw mode for a moment, to write lines: the modes that we found, but
  * Ctrl-D stays a key. The kernel's line mode would make it a NUL, which is read
  * at the next prompt. */
 void terminal_lines(struct terminal *t);
 /* Restore the modes that we found on the terminal. Pending input stays. */
 void terminal_restore(struct terminal *t);
+/* Another program has had the terminal: the modes are not ours any more. */
+void terminal_forget_modes(struct terminal *t);
 
 /* Read the size from the kernel. True if rows or columns have changed. */
 bool terminal_measure(struct terminal *t);
@@ -684,16 +717,17 @@ struct signals {
 	bool interrupt; /* SIGINT */
 	int end;	/* SIGTERM, SIGHUP or SIGQUIT; 0: none */
 	bool resized;	/* SIGWINCH */
-	bool suspend;	/* SIGTSTP */
+	bool suspend;	/* SIGTSTP, or SIGTTOU: */
+	bool behind;	/* another job has the terminal already */
 	bool continued; /* SIGCONT: we may be in the foreground now */
 };
 
-/* Block SIGINT, SIGWINCH and, unless they are ignored already, SIGTERM, SIGHUP
- * and SIGQUIT: they become flags. Ignore SIGPIPE and SIGXFSZ, so that a failed
- * write is an error. A session also ignores SIGTSTP, SIGTTIN and SIGTTOU, so
- * that nothing suspends it. Without `session` SIGCONT becomes a flag too, and
- * SIGTSTP while the caller blocks it. Call it after jail_open(), or the warden
- * would inherit all this. 0, or -1 with `e`. Closing restores only the mask. */
+/* Block SIGINT, SIGWINCH, SIGCONT and, unless they are ignored already,
+ * SIGTERM, SIGHUP and SIGQUIT: they become flags. Ignore SIGPIPE and SIGXFSZ,
+ * so that a failed write is an error. With `session` block SIGTSTP, too, and
+ * ignore SIGTTIN and SIGTTOU; without it SIGTSTP becomes a flag while the
+ * caller blocks it. Call it after jail_open(), or the warden would inherit all
+ * this. 0, or -1 with `e`. Closing restores only the mask. */
 int terminal_signals_open(struct signals *s, bool session, struct err *e);
 void terminal_signals_close(struct signals *s);
 

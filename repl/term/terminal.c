@@ -114,8 +114,8 @@ void terminal_leave(struct terminal *t, int file)
 	t->out_tty = t->err_tty = true;
 }
 
-void terminal_take(
-	struct terminal *t, const int fds[4], enum config_colour colour)
+void terminal_take(struct terminal *t, const int fds[4],
+	enum config_colour colour, bool again)
 {
 	for (int i = 0; i < 3; i++)
 		replace_descriptor(i, fds[i]);
@@ -128,7 +128,7 @@ void terminal_take(
 	t->dumb = terminal_is_dumb();
 	t->colour = colour_wanted(colour, true);
 	t->raw = t->lines = false;
-	t->saved = tcgetattr(t->in, &t->modes) == 0;
+	t->saved = again || tcgetattr(t->in, &t->modes) == 0;
 	terminal_measure(t);
 }
 
@@ -174,14 +174,6 @@ void terminal_raw_interrupt(const struct terminal *t, bool on)
 	tcsetattr(t->in, TCSANOW, &m);
 }
 
-/* A terminal that is not our controlling terminal has no background jobs. */
-bool terminal_is_in_front(const struct terminal *t)
-{
-	pid_t front = tcgetpgrp(t->in);
-
-	return front < 0 || front == getpgrp();
-}
-
 static void leave_raw(struct terminal *t, const struct termios *modes)
 {
 	while (tcsetattr(t->in, TCSANOW, modes) < 0 && errno == EINTR)
@@ -204,6 +196,11 @@ void terminal_restore(struct terminal *t)
 {
 	if (t->saved && (t->raw || t->lines))
 		leave_raw(t, &t->modes);
+}
+
+void terminal_forget_modes(struct terminal *t)
+{
+	t->raw = t->lines = false;
 }
 
 bool terminal_measure(struct terminal *t)
@@ -319,21 +316,20 @@ int terminal_signals_open(struct signals *s, bool session, struct err *e)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGWINCH);
+	sigaddset(&set, SIGCONT);
+	if (session)
+		sigaddset(&set, SIGTSTP);
 	/* nohup(1) has us ignore SIGHUP: leave ignored signals ignored. */
 	for (size_t i = 0; i < 3; i++)
 		if (sigaction(ending[i], NULL, &a) < 0 ||
 			a.sa_handler != SIG_IGN)
 			sigaddset(&set, ending[i]);
-	if (!session)
-		sigaddset(&set, SIGCONT);
 	sigprocmask(SIG_BLOCK, &set, &s->before);
-	if (!session)
-		sigaddset(&set, SIGTSTP);
+	sigaddset(&set, SIGTSTP);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	if (session) {
-		signal(SIGTSTP, SIG_IGN);
 		signal(SIGTTIN, SIG_IGN);
 		signal(SIGTTOU, SIG_IGN);
 	}
@@ -360,6 +356,8 @@ void terminal_signals_take(struct signals *s, int sig)
 		s->resized = true;
 	else if (sig == SIGTSTP)
 		s->suspend = true;
+	else if (sig == SIGTTOU)
+		s->suspend = s->behind = true;
 	else if (sig == SIGCONT)
 		s->continued = true;
 	else if (sig == SIGHUP && s->outlives)

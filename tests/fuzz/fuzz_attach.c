@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/attach/control.c repl/attach/rundir.c repl/attach/query.c
- * repl/term/terminal.c */
+ * repl/term/terminal.c repl/term/job.c */
 /*
  * fuzz_attach.c - what somebody sends to a session's socket, or to a watcher
  *

@@ -673,12 +673,16 @@ def test_a_signal_restores_a_terminal_that_is_not_standard_output(cb):
     assert_restored(s)
 
 
-def test_a_program_that_is_suspended_leaves_the_terminal_as_it_was(cb):
+@pytest.mark.parametrize("how", ["key", "signal"])
+def test_a_program_that_is_suspended_leaves_the_terminal_as_it_was(cb, how):
     s = drawing(cb, "sys.stdin.readline(); print('went on')", wrapper=(
         "bash", "-mc", '"$@"; echo stopped; read; fg >/dev/null; echo "=$?"',
         "sh"))
     front = min(hosttree.descendants(s.pid))
-    os.kill(front, signal.SIGTSTP)
+    if how == "key":
+        s.type("\x1a")
+    else:
+        os.kill(front, signal.SIGTSTP)
     s.expect("stopped")
     assert hosttree.is_stopped(front)
     assert_restored(s)
