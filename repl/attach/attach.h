@@ -53,10 +53,13 @@ enum attach_kind {
 	ATTACH_END,	    /* end the session; `text` says why, or is empty */
 	ATTACH_MESSAGE,	    /* show `text` to the person */
 	ATTACH_DETACH,	    /* let the terminal go */
-	ATTACH_ATTACH = 64, /* take this terminal: all descriptors */
+	ATTACH_ATTACH = 64, /* take this terminal: all descriptors, or on a
+			     * link those behind the first; `number`: a shell
+			     * waits for the client, which can stop */
 	ATTACH_SIDE,	    /* run a program beside: answered with a socket */
 	ATTACH_WATCH,	    /* answered; packets follow (struct watcher_head) */
-	ATTACH_SIGNAL = 96, /* on a link: signal `number` has come */
+	/* On a link, with ATTACH_ATTACH from a client that was stopped: */
+	ATTACH_SIGNAL = 96, /* signal `number` has come */
 };
 
 /* Strings end with a NUL. */
@@ -83,6 +86,8 @@ enum attach_word {
 	ATTACH_LEFT,  /* the session goes on without a terminal: `text` */
 	ATTACH_TAKEN, /* another client has the session: `text`; `number`: a
 		       * full-screen program was shown */
+	ATTACH_STOP,  /* stop as a job, and then attach again; `number`: the
+		       * same */
 };
 
 enum attach_state { ATTACH_PROMPT, ATTACH_RUNS };
@@ -186,6 +191,7 @@ struct control_request {
 	int nfds;
 	uid_t uid;
 	pid_t pid;
+	bool linked; /* the connection was the link */
 	size_t n;
 	struct attach_request request;
 };
@@ -241,10 +247,13 @@ int control_keep(struct control *d, struct control_request *v, int number);
 bool control_listens(int kept);
 
 /* Make a client's connection the link, and close the old link. Tell the client
- * how the session goes on, and close the link. */
+ * how the session goes on, and close the link. The client can stop, because a
+ * shell waits for it; tell it to. */
 void control_link(struct control *d, struct control_request *v);
 void control_leave(
 	struct control *d, enum attach_word word, int number, const char *text);
+bool control_stops(const struct control *d);
+void control_stop(struct control *d, bool whole);
 
 /* Wake us after `ms` milliseconds, suspend included; 0: cancel.
  * control_is_due(): that time is over. */

@@ -45,12 +45,15 @@
 struct client {
 	int link, signals;
 	pid_t child; /* -1: the front end is no child of ours */
+	struct attach_request request; /* to attach this terminal */
+	int fds[ATTACH_FDS];
 	bool saved;
 	struct termios modes;
 	struct logout logout;
 };
 
-static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
+static const int passed[] = {
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT};
 
 static int open_signals(struct client *c, sigset_t *set, struct err *e)
 {
@@ -65,23 +68,54 @@ static int open_signals(struct client *c, sigset_t *set, struct err *e)
 static void hold_signals(const sigset_t *set)
 {
 	sigprocmask(SIG_BLOCK, set, NULL);
-	signal(SIGTSTP, SIG_IGN);
 	signal(SIGTTIN, SIG_IGN);
 	signal(SIGTTOU, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static void pass_signals(const struct client *c)
+static void pass_signal(const struct client *c, int sig)
 {
-	struct signalfd_siginfo si;
 	struct attach_request r;
 
+	query_begin(&r, ATTACH_SIGNAL, NULL);
+	r.number = sig;
+	io_send_fds(c->link, &r, sizeof(r), NULL, 0, MSG_DONTWAIT);
+}
+
+/* True if the terminal is ours, and has not hung up. */
+static bool has_terminal(void)
+{
+	return tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+/* We were continued, and have the terminal: hand it to the session, which may
+ * have it still. `stops`: we can stop once more. */
+static void come_back(struct client *c, bool stops)
+{
+	int n = ATTACH_FDS - 1 - (c->fds[ATTACH_FDS - 1] < 0);
+
+	c->request.number = stops;
+	pass_signal(c, SIGCONT);
+	io_send_fds(c->link, &c->request, sizeof(c->request), c->fds + 1, n, 0);
+}
+
+/* A SIGCONT that we read here follows a SIGSTOP, or a hangup. In the background
+ * the session lets the terminal go, and has us stop as other jobs do. */
+static void pass_signals(struct client *c)
+{
+	struct signalfd_siginfo si;
+
 	while (read(c->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		if (c->child > 0 && si.ssi_code == SI_KERNEL)
+		int sig = (int)si.ssi_signo;
+
+		if (sig == SIGCONT && has_terminal())
+			come_back(c, job_has_shell());
+		else if (sig == SIGCONT && !job_is_in_front(STDIN_FILENO))
+			pass_signal(c, SIGTTOU);
+		else if (sig == SIGCONT)
 			continue;
-		query_begin(&r, ATTACH_SIGNAL, NULL);
-		r.number = (int32_t)si.ssi_signo;
-		io_send_fds(c->link, &r, sizeof(r), NULL, 0, MSG_DONTWAIT);
+		else if (c->child < 0 || si.ssi_code != SI_KERNEL)
+			pass_signal(c, sig);
 	}
 }
 
@@ -98,7 +132,7 @@ static bool read_word(const struct client *c, struct attach_answer *a)
 	return n == (ssize_t)sizeof(*a) && a->magic == ATTACH_MAGIC;
 }
 
-static bool wait_word(const struct client *c, struct attach_answer *a, int ms)
+static bool wait_word(struct client *c, struct attach_answer *a, int ms)
 {
 	struct pollfd p[2] = {{.fd = c->link, .events = POLLIN},
 		{.fd = c->signals, .events = POLLIN}};
@@ -129,6 +163,24 @@ static void restore(const struct client *c, const char *text, bool alternate)
 			text[0] ? "\n" : "");
 }
 
+/* Stop as a job, until we have the terminal again or there is something else to
+ * do. The session keeps what it writes meanwhile. */
+static void stop(struct client *c, bool alternate)
+{
+	bool stopped;
+
+	if (job_is_in_front(STDIN_FILENO)) {
+		tcsetattr(STDIN_FILENO, TCSANOW, &c->modes);
+		dprintf(STDOUT_FILENO, "%s%s", alternate ? MAIN_SCREEN : "",
+			CALM);
+	}
+	stopped = job_stop();
+	if (stopped)
+		job_await_front(STDIN_FILENO, c->link);
+	if (has_terminal())
+		come_back(c, stopped);
+}
+
 /* The session is detached now: tell the person if a logout may end it. */
 static void tell_left(const struct client *c)
 {
@@ -153,11 +205,19 @@ static int wait_child(const struct client *c)
 }
 
 /* Wait until the front end lets us go, or ends. The exit status. */
-static int wait_end(const struct client *c)
+static int wait_end(struct client *c)
 {
 	struct attach_answer a;
 
 	while (wait_word(c, &a, -1)) {
+		if (a.word == ATTACH_STOP)
+			stop(c, a.number);
+		if (a.word == ATTACH_NO) { /* our terminal came back */
+			fprintf(stderr, "cellblock: %s\n", a.text);
+			return 1;
+		}
+		if (a.word == ATTACH_OVER && a.text[0])
+			dprintf(STDOUT_FILENO, "[%s]\n", a.text);
 		if (a.word == ATTACH_LEFT || a.word == ATTACH_TAKEN) {
 			restore(c, a.text, a.number);
 			if (a.word == ATTACH_LEFT)
@@ -199,10 +259,44 @@ static _Noreturn void be_client(struct client *c, const char *person)
 	_exit(wait_end(c));
 }
 
+/* Open the terminal again, for output that must not block. */
+static int open_again(void)
+{
+	char name[PATH_MAX];
+
+	if (ttyname_r(STDOUT_FILENO, name, sizeof(name)) != 0)
+		return -1;
+	return open(name, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static void put_env(char *to, size_t size, const char *name)
+{
+	const char *v = getenv(name);
+
+	snprintf(to, size, "%s", v && strlen(v) < size ? v : "");
+}
+
+/* Prepare what hands our terminal to a session; fds[0] is the caller's. */
+static void fill_request(struct client *c, const char *from)
+{
+	struct attach_request *r = &c->request;
+
+	query_begin(r, ATTACH_ATTACH, NULL);
+	r->number = job_has_shell();
+	put_env(r->term, sizeof(r->term), "TERM");
+	put_env(r->colorterm, sizeof(r->colorterm), "COLORTERM");
+	put_env(r->no_color, sizeof(r->no_color), "NO_COLOR");
+	snprintf(r->from, sizeof(r->from), "%s", from);
+	for (int i = 0; i < 3; i++)
+		c->fds[i + 1] = i;
+	c->fds[ATTACH_FDS - 1] = open_again();
+}
+
 int client_begin(const char *person, struct err *e)
 {
 	struct client c = {.child = -1};
-	sigset_t set;
+	char from[sizeof(c.request.from)];
+	sigset_t set, stop_key;
 	int ends[2];
 
 	/* Every call that can fail comes before the fork: the child would go on
@@ -214,9 +308,15 @@ int client_begin(const char *person, struct err *e)
 		return err_errno(e, "open a socket");
 	}
 	save_modes(&c);
+	/* The front end must not stop alone: it takes the signal later. */
+	sigemptyset(&stop_key);
+	sigaddset(&stop_key, SIGTSTP);
+	sigprocmask(SIG_BLOCK, &stop_key, NULL);
 	c.child = fork();
 	if (c.child > 0) {
 		close(ends[1]);
+		client_from(from, sizeof(from));
+		fill_request(&c, from);
 		c.link = ends[0];
 		hold_signals(&set);
 		be_client(&c, person);
@@ -230,16 +330,6 @@ int client_begin(const char *person, struct err *e)
 	close(ends[0]);
 	close(c.signals);
 	return c.child < 0 ? -1 : ends[1];
-}
-
-/* Open the terminal again, for output that must not block. */
-static int open_again(void)
-{
-	char name[PATH_MAX];
-
-	if (ttyname_r(STDOUT_FILENO, name, sizeof(name)) != 0)
-		return -1;
-	return open(name, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 }
 
 /* A terminal that takes no output would block the session for every client. */
@@ -268,13 +358,6 @@ void client_from(char *from, size_t size)
 		tty && !strncmp(tty, "/dev/", 5) ? tty + 5 : "");
 }
 
-static void put_env(char *to, size_t size, const char *name)
-{
-	const char *v = getenv(name);
-
-	snprintf(to, size, "%s", v && strlen(v) < size ? v : "");
-}
-
 /* The pid of the front end, which listens on the session's socket. */
 static pid_t find_front(int sock)
 {
@@ -288,10 +371,7 @@ static pid_t find_front(int sock)
 int client_attach(int sock, const char *person, const char *from, struct err *e)
 {
 	struct client c = {.link = sock, .child = -1};
-	auto_close int ns = query_namespace(e), again = open_again();
-	int fds[ATTACH_FDS] = {
-		ns, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, again};
-	struct attach_request r;
+	auto_close int ns = query_namespace(e);
 	struct attach_answer a;
 	sigset_t set;
 
@@ -299,16 +379,12 @@ int client_attach(int sock, const char *person, const char *from, struct err *e)
 		return -1;
 	hold_signals(&set);
 	save_modes(&c);
-	query_begin(&r, ATTACH_ATTACH, NULL);
-	put_env(r.term, sizeof(r.term), "TERM");
-	put_env(r.colorterm, sizeof(r.colorterm), "COLORTERM");
-	put_env(r.no_color, sizeof(r.no_color), "NO_COLOR");
-	snprintf(r.from, sizeof(r.from), "%s", from);
+	fill_request(&c, from);
+	c.fds[0] = ns;
 	io_set_nonblock(sock, 0);
-	if (io_send_fds(sock, &r, sizeof(r), fds, ATTACH_FDS - (again < 0), 0) <
-		0)
+	if (io_send_fds(sock, &c.request, sizeof(c.request), c.fds,
+		    ATTACH_FDS - (c.fds[ATTACH_FDS - 1] < 0), 0) < 0)
 		return err_errno(e, "ask the session");
-	fd_drop(&again);
 	if (!wait_word(&c, &a, ANSWER_MS))
 		return err_set(e, "the session did not answer");
 	if (a.word == ATTACH_NO)

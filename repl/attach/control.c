@@ -40,7 +40,8 @@ struct caller {
 };
 
 struct control {
-	int link; /* SOCK_SEQPACKET to the client; -1: no client */
+	int link;   /* SOCK_SEQPACKET to the client; -1: no client */
+	bool stops; /* the client can stop: a shell waits for it */
 	int listener, dir, ns, events, timer;
 	int id;
 	uid_t uid;
@@ -56,6 +57,7 @@ struct control *control_new(int link)
 	if (!d)
 		return NULL;
 	d->link = link;
+	d->stops = job_has_shell(); /* the client is our parent */
 	d->listener = d->dir = d->ns = d->events = d->timer = -1;
 	d->uid = geteuid();
 	for (size_t i = 0; i < CALLERS; i++)
@@ -221,22 +223,43 @@ static void read_caller(struct control *d, struct caller *v)
 	v->whole = true;
 }
 
-/* Read a signal that the client passes on; the link's end is SIGHUP. */
+/* The client was stopped, and brings its terminal back: its link becomes the
+ * connection of a request. */
+static void take_link(struct control *d, struct control_request *v)
+{
+	struct caller *c = make_room(d, now_ms());
+
+	remove_event(d, d->link);
+	*c = (struct caller){.v = *v, .since_ms = now_ms(), .whole = true};
+	c->v.fd = fd_take(&d->link);
+	c->v.linked = true;
+}
+
+/* Read what the client says; the link's end is SIGHUP. */
 static void read_link(struct control *d, struct signals *sig)
 {
-	struct attach_request r;
-	int none[1];
-	ssize_t n = io_recv_fds(d->link, &r, sizeof(r), none, 0, MSG_DONTWAIT);
+	struct control_request v = {.fd = -1, .uid = d->uid};
+	struct attach_request *r = &v.request;
+	ssize_t n = io_recv_fds(d->link, r, sizeof(*r), v.fds + 1,
+		ATTACH_FDS - 1, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n > 0) {
-		if (control_check(&r, (size_t)n) && r.kind == ATTACH_SIGNAL)
-			terminal_signals_take(sig, r.number);
+	if (n <= 0) {
+		fd_drop(&d->link);
+		terminal_signals_take(sig, SIGHUP);
 		return;
 	}
-	fd_drop(&d->link);
-	terminal_signals_take(sig, SIGHUP);
+	v.fds[0] = -1;
+	v.nfds = ATTACH_FDS;
+	v.n = (size_t)n;
+	if (control_check(r, v.n) && r->kind == ATTACH_ATTACH) {
+		take_link(d, &v);
+		return;
+	}
+	if (control_check(r, v.n) && r->kind == ATTACH_SIGNAL)
+		terminal_signals_take(sig, r->number);
+	control_drop(&v);
 }
 
 static void read_timer(struct control *d)
@@ -395,6 +418,7 @@ void control_link(struct control *d, struct control_request *v)
 	if (d->link >= 0)
 		close(d->link);
 	d->link = fd_take(&v->fd);
+	d->stops = v->request.number != 0;
 	add_event(d, d->link);
 	send_answer(d->link, ATTACH_OK, 0, NULL, NULL);
 	control_drop(v);
@@ -407,6 +431,16 @@ void control_leave(
 		return;
 	send_answer(d->link, word, number, text, NULL);
 	fd_drop(&d->link);
+}
+
+bool control_stops(const struct control *d)
+{
+	return d->link >= 0 && d->stops;
+}
+
+void control_stop(struct control *d, bool whole)
+{
+	send_answer(d->link, ATTACH_STOP, whole, NULL, NULL);
 }
 
 void control_alarm(struct control *d, int64_t ms)

@@ -37,7 +37,7 @@ static void refuse_file(void *arg, const struct err *e)
 
 static bool ask_person(void *arg, const char *question)
 {
-	return session_confirm(arg, question);
+	return question_confirm(arg, question);
 }
 
 bool files_overwrite(void *arg, const char *name)
@@ -47,7 +47,7 @@ bool files_overwrite(void *arg, const char *name)
 	text_safe(safe, sizeof(safe), name, strlen(name));
 	snprintf(question, sizeof(question), "%s is there already. Overwrite?",
 		safe);
-	return session_confirm(arg, question);
+	return question_confirm(arg, question);
 }
 
 /* True if there is a person who can answer a question. */
@@ -562,7 +562,7 @@ static int ask_consent(struct session *s, const struct removal_count *h,
 		err_set(e, "%s, and nobody can be asked", question);
 		return err_hint(e, ":%s -f does not ask", command);
 	}
-	if (session_confirm(s, question))
+	if (question_confirm(s, question))
 		return 1;
 	session_frame(s, "nothing was removed");
 	return 0;

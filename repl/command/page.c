@@ -17,11 +17,37 @@
 
 static void write_to_terminal(struct session *s, struct strbuf *b)
 {
-	/* No check for errors: session_wait_keys() reports a terminal that is
+	/* No check for errors: question_keys() reports a terminal that is
 	 * gone. */
 	if (b->n && !b->failed)
 		terminal_write(s->term, b->s, b->n, DRAIN_MS);
 	b->n = 0;
+}
+
+/* A terminal without an alternate screen still shows earlier rows. The newlines
+ * scroll them away, into its scrollback if it has one. */
+static void begin_screen(const struct pager *p, struct strbuf *b)
+{
+	strbuf_printf(b, "\x1b[?1049h\x1b[%d;1H", p->rows);
+	for (int i = 0; i < p->rows; i++)
+		strbuf_puts(b, "\n");
+}
+
+static void end_screen(const struct pager *p, struct strbuf *b)
+{
+	strbuf_printf(b, "\x1b[%d;1H\x1b[K\x1b[?1049l", p->rows);
+}
+
+/* Stop as a job, and draw anew afterwards. False: the session is over. */
+static bool stop(struct session *s, struct pager *p, struct strbuf *b)
+{
+	end_screen(p, b);
+	write_to_terminal(s, b);
+	if (!question_stop(s))
+		return false;
+	begin_screen(p, b);
+	p->drawn = false;
+	return true;
 }
 
 static void turn_pages(struct session *s, struct pager *p, bool end)
@@ -33,12 +59,7 @@ static void turn_pages(struct session *s, struct pager *p, bool end)
 
 	keys_init(&keys);
 	keys.escape_alone = true;
-	terminal_raw(s->term);
-	/* A terminal without an alternate screen still shows earlier rows. The
-	 * newlines scroll them away, into its scrollback if it has one. */
-	strbuf_printf(&b, "\x1b[?1049h\x1b[%d;1H", p->rows);
-	for (int i = 0; i < p->rows; i++)
-		strbuf_puts(&b, "\n");
+	begin_screen(p, &b);
 	if (end)
 		pager_press(p, &(struct key){.code = KEY_END});
 	while (on) {
@@ -46,15 +67,17 @@ static void turn_pages(struct session *s, struct pager *p, bool end)
 
 		pager_draw(p, &b);
 		write_to_terminal(s, &b);
-		n = session_wait_keys(s, &keys, out);
+		n = question_keys(s, &keys, out);
 		on = n >= 0;
 		for (int i = 0; on && i < n; i++)
-			on = pager_press(p, &out[i]);
+			on = out[i].code == KEYS_CTRL('Z')
+				     ? stop(s, p, &b)
+				     : pager_press(p, &out[i]);
 		editor_size(s->editor, &rows, &columns);
 		if (rows != p->rows || columns != p->columns)
 			pager_resize(p, rows, columns);
 	}
-	strbuf_printf(&b, "\x1b[%d;1H\x1b[K\x1b[?1049l", p->rows);
+	end_screen(p, &b);
 	write_to_terminal(s, &b);
 	strbuf_free(&b);
 	terminal_lines(s->term);

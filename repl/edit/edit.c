@@ -516,6 +516,7 @@ static const struct edit_command commands[256] = {
 	[KEYS_CTRL('U')] = {EDIT_KILL, edit_line_start},
 	[KEYS_CTRL('W')] = {EDIT_KILL, change_word_left},
 	[KEYS_CTRL('Y')] = {.run = kill_yank},
+	[KEYS_CTRL('Z')] = {.ends = EDITOR_SUSPEND},
 	[KEYS_CTRL('_')] = {.run = key_undo},
 	[KEY_TEXT] = {.run = key_text},
 	[KEY_UP] = {.run = key_up},

@@ -398,6 +398,12 @@ static void end_view(
 		view_finish(&ed->view, t, tail);
 }
 
+static void keep_text(struct editor *ed, const struct engine_text *t)
+{
+	utf8_wide_set(&ed->kept, t->s, t->n);
+	ed->kept_cursor = t->cursor;
+}
+
 /* After the engine has stopped: show how the read ended, take the text. */
 static enum editor_result end_drawn(struct editor *ed, char **cell, size_t *n)
 {
@@ -417,6 +423,10 @@ static enum editor_result end_drawn(struct editor *ed, char **cell, size_t *n)
 		edit_end(ed);
 		end_view(ed, &t, "");
 		break;
+	case EDITOR_SUSPEND:
+		end_view(ed, &t, "^Z");
+		keep_text(ed, &t);
+		break;
 	case EDITOR_PROGRAM:
 		if (cell_out(ed, t.s, t.n, cell, n) == EDITOR_ERROR)
 			return EDITOR_ERROR;
@@ -426,8 +436,7 @@ static enum editor_result end_drawn(struct editor *ed, char **cell, size_t *n)
 	case EDITOR_EVENT:
 	case EDITOR_HUP:
 		view_erase(&ed->view);
-		utf8_wide_set(&ed->kept, t.s, t.n);
-		ed->kept_cursor = t.cursor;
+		keep_text(ed, &t);
 		break;
 	case EDITOR_GO_ON:
 	case EDITOR_ERROR:
@@ -659,6 +668,11 @@ int editor_move(struct editor *ed, bool colour, struct err *e)
 void editor_resized(struct editor *ed)
 {
 	view_resized(&ed->view);
+}
+
+void editor_overdrawn(struct editor *ed)
+{
+	view_forget(&ed->view);
 }
 
 void editor_interrupt(struct editor *ed)

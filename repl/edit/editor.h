@@ -33,6 +33,7 @@ enum editor_result {
 	EDITOR_CELL,	  /* a cell to run; may be empty */
 	EDITOR_INTERRUPT, /* Ctrl-C; the text is discarded */
 	EDITOR_EOF,	  /* Ctrl-D on an empty cell, or the end of the input */
+	EDITOR_SUSPEND,	  /* Ctrl-Z; the text is kept, and still shown */
 	EDITOR_EVENT,	  /* a watcher returned 1; the text is kept */
 	EDITOR_HELP,	  /* F1: show the help; the text is kept */
 	EDITOR_HISTORY,	  /* F2: show the history; the text is kept */
@@ -119,8 +120,10 @@ void editor_wait(struct editor *ed);
 int editor_move(struct editor *ed, bool colour, struct err *e);
 
 /* A callback calls these while a cell is read: after SIGWINCH, and after
- * SIGINT, which discards the text as Ctrl-C does. */
+ * SIGINT, which discards the text as Ctrl-C does; and editor_overdrawn() when
+ * another program has drawn on the terminal. */
 void editor_resized(struct editor *ed);
+void editor_overdrawn(struct editor *ed);
 void editor_interrupt(struct editor *ed);
 
 /* Take the guest's answer to opts.signature(): "(a, b=1)". The editor shows it

@@ -149,6 +149,8 @@ void view_draw(struct view *v, const struct engine_text *t);
 void view_finish(struct view *v, const struct engine_text *t, const char *tail);
 /* Take the cell off the screen. */
 void view_erase(struct view *v);
+/* The cell is not on the screen any more: draw it where the cursor is. */
+void view_forget(struct view *v);
 /* Read the terminal's new size; erase the cell, whose rows are wrapped anew. */
 void view_resized(struct view *v);
 void view_clear_screen(struct view *v);

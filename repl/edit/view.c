@@ -329,7 +329,7 @@ void view_draw(struct view *v, const struct engine_text *t)
 	v->painted = true;
 }
 
-static void forget_drawing(struct view *v)
+void view_forget(struct view *v)
 {
 	v->painted = false;
 	v->cursor_row = 0;
@@ -364,7 +364,7 @@ void view_finish(struct view *v, const struct engine_text *t, const char *tail)
 	strbuf_puts(&b, "\r\n\033[?25h");
 	view_write(v, b.s, b.n);
 	strbuf_free(&b);
-	forget_drawing(v);
+	view_forget(v);
 }
 
 void view_erase(struct view *v)
@@ -377,7 +377,7 @@ void view_erase(struct view *v)
 		view_write(v, b.s, b.n);
 		strbuf_free(&b);
 	}
-	forget_drawing(v);
+	view_forget(v);
 }
 
 /* The terminal has wrapped our rows anew: count the rows above the cursor. */
@@ -404,7 +404,7 @@ void view_clear_screen(struct view *v)
 	static const char clear[] = "\033[H\033[2J";
 
 	view_write(v, clear, sizeof(clear) - 1);
-	forget_drawing(v);
+	view_forget(v);
 }
 
 /* ---- lines ---- */

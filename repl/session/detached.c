@@ -38,7 +38,8 @@ struct detached {
 	bool runs;   /* a cell runs */
 	bool unseen; /* no key came since the last cell ended */
 	time_t began;
-	char from[64]; /* the client's place, in the client's words */
+	char from[64];		/* the client's place, in the client's words */
+	char said[ATTACH_TEXT]; /* the last frame line without a terminal */
 	struct jail_usage usage;
 };
 
@@ -71,6 +72,9 @@ void detached_close(struct session *s)
 {
 	if (!s->detached)
 		return;
+	if (s->stopped)
+		control_leave(
+			s->control, ATTACH_OVER, s->status, s->detached->said);
 	fd_drop(&s->detached->file);
 	free(s->detached);
 	s->detached = NULL;
@@ -115,6 +119,13 @@ const char *detached_from(const struct session *s)
 	return s->detached->from;
 }
 
+void detached_say(struct session *s, const char *text)
+{
+	if (detached_is_gone(s))
+		text_safe(s->detached->said, sizeof(s->detached->said), text,
+			strlen(text));
+}
+
 /* ---- missed output ---- */
 
 int detached_begin(struct session *s)
@@ -123,6 +134,7 @@ int detached_begin(struct session *s)
 
 	a->file = memfd_create("cellblock-missed", MFD_CLOEXEC);
 	a->cut_lines = 0;
+	a->said[0] = '\0';
 	a->since_ms = clock_ms();
 	return a->file;
 }
@@ -228,7 +240,7 @@ void detached_answer(struct session *s, bool may_ask)
 	}
 	while (s->detached && control_take(s->control, ATTACH_SIDE, &v)) {
 		session_side_begin(s, &v);
-		if (detached_is_gone(s))
+		if (detached_is_gone(s) && !s->stopped)
 			control_alarm(s->control, s->cfg->linger_ms);
 	}
 }

@@ -191,6 +191,7 @@ static void end_read(
 	struct session *s, enum editor_result r, const char *text, size_t n)
 {
 	char interrupt = KEYS_CTRL('C'), end = KEYS_CTRL('D');
+	char stop = KEYS_CTRL('Z');
 	struct strbuf rest = {0};
 
 	switch (r) {
@@ -199,6 +200,9 @@ static void end_read(
 	case EDITOR_HELP:
 	case EDITOR_HISTORY:
 	case EDITOR_PROGRAM:
+		return;
+	case EDITOR_SUSPEND:
+		relay_type_ahead(s->relay, &stop, 1);
 		return;
 	case EDITOR_HUP:
 		s->relay->keys_ended = true;

@@ -128,8 +128,17 @@ static int take_signals(void *arg)
 {
 	struct session *s = arg;
 	struct signals *sig = s->signals;
+	bool back;
 
 	terminal_signals_read(sig);
+	back = sig->continued;
+	/* Before the read ends, and sets modes of the terminal. */
+	if (back) {
+		editor_overdrawn(s->editor);
+		terminals_continue(s);
+	}
+	if (sig->behind)
+		terminals_stop(s);
 	if (sig->resized)
 		editor_resized(s->editor);
 	if (sig->interrupt)
@@ -139,7 +148,8 @@ static int take_signals(void *arg)
 		session_end_by(s, sig->end);
 	detached_answer(s, true);
 	terminals_watched(s);
-	return s->over || detached_is_due(s);
+	return s->over || sig->suspend || back || detached_is_gone(s) ||
+	       detached_is_due(s);
 }
 
 static void note_key(void *arg)
@@ -258,6 +268,10 @@ static void read_and_run(struct session *s)
 		else
 			session_end(s, s->status);
 		break;
+	case EDITOR_SUSPEND:
+		jail_touch(s->jail);
+		terminal_signals_take(s->signals, SIGTSTP);
+		break;
 	case EDITOR_GO_ON:
 	case EDITOR_EVENT:
 		break;
@@ -330,8 +344,9 @@ static int open_parts(struct session *s, struct err *e)
 		pictures_open(s, e) < 0 || screen_open(s, take_events, e) < 0 ||
 		line_open(s, e) < 0 || editor_open(&s->editor, &opts, e) < 0)
 		return -1;
-	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail_events, s);
+	/* Signals first: another job may have the terminal. */
 	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);
+	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail_events, s);
 	jail_watch_interrupt(s->jail, s->signals->fd, is_interrupted, s);
 	return 0;
 }

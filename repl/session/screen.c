@@ -452,7 +452,7 @@ void screen_begin(struct session *s)
 	screen_follow_window(s); /* it may have changed since run_next_cell() */
 	relay_begin(&sc->relay);
 	pass_interrupt(s);
-	sc->relay.keys = s->term->in_tty;
+	sc->relay.keys = sc->relay.stops = s->term->in_tty;
 	terminal_raw(s->term);
 	line_take_terminal(s);
 	editor_take_input(s->editor, &keys);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.c - printing, asking, leaving
+ * session.c - printing, leaving
  *
  * Runs in:   front end, confined
  * Holds:     the terminal
@@ -84,6 +84,7 @@ void session_frame(struct session *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	detached_say(s, text);
 	if (s->output && s->term->out_tty) {
 		output_say(s->output, text);
 		return;
@@ -118,109 +119,6 @@ void session_print_foreign(struct session *s, const char *text, size_t n)
 	if (b.s && !b.failed)
 		session_print(s, b.s, b.n);
 	strbuf_free(&b);
-}
-
-/* ---- asking ---- */
-
-int session_wait_keys(struct session *s, struct keys *keys, struct key *out)
-{
-	unsigned char byte;
-
-	for (;;) {
-		struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
-			{.fd = s->signals->fd, .events = POLLIN}};
-		int n = poll(p, 2, keys_wait_ms(keys));
-
-		if (n < 0 && errno != EINTR)
-			return -1;
-		terminal_signals_read(s->signals);
-		if (s->signals->end)
-			session_end_by(s, s->signals->end);
-		detached_answer(s, false);
-		watchers_send(s);
-		if (s->over || s->signals->interrupt || detached_is_due(s))
-			return -1;
-		if (s->signals->resized) {
-			s->signals->resized = false;
-			editor_resized(s->editor);
-			return 0;
-		}
-		if (n == 0) {
-			n = keys_timeout(keys, out);
-		} else if (!p[0].revents) {
-			continue;
-		} else if (read(s->term->in, &byte, 1) != 1) {
-			terminal_signals_take(s->signals, SIGHUP);
-			if (s->signals->end)
-				session_end_by(s, SIGHUP);
-			return -1;
-		} else {
-			detached_keyed(s);
-			n = keys_feed(keys, byte, out);
-		}
-		if (n > 0)
-			return n;
-	}
-}
-
-int session_wait_key(struct session *s)
-{
-	struct key out[KEYS_OUT_MAX];
-	struct keys keys;
-	int n;
-
-	keys_init(&keys);
-	do
-		n = session_wait_keys(s, &keys, out);
-	while (n == 0);
-	if (n < 0)
-		return 0;
-	if (out[0].code != KEY_TEXT)
-		return out[0].code;
-	/* The caller could take other characters for the code of a key. */
-	return out[0].c < 0x80 ? (int)out[0].c : -1;
-}
-
-/* Write text of a question, while the terminal is raw. */
-static void print_raw(const struct session *s, const char *text)
-{
-	if (s->term->out_tty)
-		terminal_puts(s->term, text);
-	else
-		io_write_full(STDERR_FILENO, text, strlen(text));
-}
-
-/* Write a question, folded at the width of the terminal. */
-static void print_question(const struct session *s, const char *text)
-{
-	struct strbuf folded = {0}, b = {0};
-	int rows, columns;
-
-	editor_size(s->editor, &rows, &columns);
-	text_wrap(&folded, text, 0, columns);
-	if (folded.n) /* no newline: the answer stands behind it */
-		add_raw_text(&b, folded.s, folded.n - 1);
-	if (b.n && !b.failed)
-		print_raw(s, b.s);
-	strbuf_free(&folded);
-	strbuf_free(&b);
-}
-
-bool session_confirm(struct session *s, const char *question)
-{
-	char line[512];
-	int key, n = snprintf(line, sizeof(line), "%s [y/N] ", question);
-	bool yes;
-
-	if (!s->term->in_tty || n < 0)
-		return false;
-	terminal_raw(s->term);
-	print_question(s, line);
-	key = session_wait_key(s);
-	yes = key == 'y' || key == 'Y';
-	print_raw(s, yes ? "y\r\n" : "n\r\n");
-	terminal_lines(s->term);
-	return yes;
 }
 
 /* Each row of the answer is: name TAB type TAB size TAB value. */

@@ -4,7 +4,8 @@
  * kind of run
  *
  *	prompt.c	a session from banner to end
- *	session.c	printing, asking, leaving
+ *	session.c	printing, leaving
+ *	question.c	keys for a command
  *	cell.c		a cell from hand-over to verdict; the warden's events
  *	screen.c	the terminal and the jail's tty
  *	line.c		the editor of the lines that a cell reads
@@ -136,8 +137,9 @@ struct session {
 	struct output *output; /* a cell writes to it; NULL: none does */
 	struct editor *editor;
 	struct ledger ledger;
-	size_t given; /* entries of it that the skeleton made */
-	struct detached *detached;
+	size_t given;		   /* entries of it that the skeleton made */
+	struct detached *detached; /* NULL: the session has no client */
+	bool stopped; /* terminals.c: its client is a stopped job */
 	struct watchers *watchers;	 /* NULL: no watcher has come yet */
 	struct expressions *expressions; /* NULL: none was watched yet */
 	struct side_program {
@@ -179,18 +181,6 @@ void session_printf(struct session *s, const char *fmt, ...)
 
 /* Print foreign text of many lines, each made safe. */
 void session_print_foreign(struct session *s, const char *text, size_t n);
-
-/* Wait for keys, at most KEYS_OUT_MAX. Returns how many; 0: the window has
- * another size; -1: stop waiting, because of SIGINT, the session's end, or work
- * for terminals_turn(). The terminal is raw. */
-int session_wait_keys(struct session *s, struct keys *keys, struct key *out);
-
-/* Wait for a key: its code, or the character of a text key in ASCII; -1 for any
- * other key; 0: stop waiting. The terminal is raw. */
-int session_wait_key(struct session *s);
-
-/* Ask the person a question to answer with y or n. True only for y. */
-bool session_confirm(struct session *s, const char *question);
 
 /* How many variables the person has, modules left out; with `name`, of that
  * name. 0 also if Python does not answer. */
@@ -389,6 +379,10 @@ char *detached_end(
 
 uint64_t detached_count_lines(const char *s, size_t n);
 
+/* Note the text of a frame line: the last one before the end of a session whose
+ * client is stopped is shown when that client goes on. */
+void detached_say(struct session *s, const char *text);
+
 /* True if there is no terminal. */
 bool detached_is_gone(const struct session *s);
 
@@ -419,6 +413,30 @@ void terminals_lose(struct session *s);
 
 /* Let the terminal go. 0, or -1 with e: without it the session would end. */
 int terminals_detach(struct session *s, struct err *e);
+
+/* Stop as a job, or say that no shell waits for us. A session that has a client
+ * goes on without a terminal, and the client stops; any other stops here, and
+ * has the terminal again when this returns. */
+void terminals_stop(struct session *s);
+
+/* We were continued. A session without a client takes the terminal back; with
+ * one, the client brings the terminal, unless another job has it. */
+void terminals_continue(struct session *s);
+
+/* ---- question.c: keys for a command ---- */
+
+/* Put the terminal into raw mode, and wait for keys, at most KEYS_OUT_MAX.
+ * Returns how many; 0: the window has another size; -1: stop waiting, because
+ * of SIGINT, the session's end, or work for terminals_turn(). At Ctrl-Z the
+ * caller calls question_stop(). */
+int question_keys(struct session *s, struct keys *keys, struct key *out);
+
+/* Stop as a job, until the session has a terminal again. False: the session is
+ * over. */
+bool question_stop(struct session *s);
+
+/* Ask the person a question to answer with y or n. True only for y. */
+bool question_confirm(struct session *s, const char *question);
 
 /* ---- watchers.c: clients that watch the session ---- */
 

@@ -29,14 +29,148 @@
 
 /* Most lines of missed output that we show. */
 #define MISSED_LINES 20
-/* Time between two window sizes, so that a program sees both. */
-#define REDRAW_MS 200
 
 /* By `root` of struct watchers_who. */
 static const char *const is_watching[] = {
 	"you are watching", "root is watching"};
 static const char *const has_stopped[] = {
 	"you have stopped watching", "root has stopped watching"};
+
+/* Let a file take the place of the terminal, which we do not touch any more. 0,
+ * or -1: there is no file. */
+static int leave_terminal(struct session *s)
+{
+	int file = detached_begin(s);
+
+	if (file < 0)
+		return -1;
+	terminal_leave(s->term, file);
+	screen_take_terminal(s, false);
+	return 0;
+}
+
+/* ---- stopping as a job ---- */
+
+/* True if a program in the cell has the whole screen. */
+static bool is_whole(const struct session *s)
+{
+	return s->output && vt_pen_is_alternate(&s->output->vt);
+}
+
+static void tell_no_shell(struct session *s)
+{
+	char time[TEXT_HUMAN];
+
+	if (session_goes_on_alone(s) && config_allows_command(s->cfg, "detach"))
+		session_frame(s,
+			"Ctrl-Z: no shell waits for cellblock here · :detach "
+			"leaves the session, which goes on for %s",
+			text_time(time, s->cfg->linger_ms));
+	else
+		session_frame(s,
+			"Ctrl-Z: no shell waits for cellblock here, and nobody "
+			"could come back to this session");
+}
+
+/* Go on without the terminal until the client brings it back. With `behind`
+ * another job has the terminal already. 0, or -1: we cannot. */
+static int let_go(struct session *s, bool behind)
+{
+	if (!behind) {
+		/* The client leaves the alternate screen: the program in the
+		 * cell stays there. */
+		if (s->output && !is_whole(s))
+			output_suspend(s->output);
+		if (s->relay)
+			relay_flush(s->relay);
+		terminal_restore(s->term);
+	}
+	if (leave_terminal(s) < 0)
+		return -1;
+	s->stopped = true;
+	control_alarm(s->control, 0);
+	return 0;
+}
+
+static void stop_client(struct session *s, bool behind)
+{
+	bool whole = is_whole(s);
+
+	if (let_go(s, behind) < 0)
+		session_frame(s, "Ctrl-Z: no memory to keep what cells write");
+	else
+		control_stop(s->control, whole);
+}
+
+/* The terminal is ours again: another program may have changed all of it. If
+ * the terminal is not ours yet, a signal ends the session. */
+static void take_back(struct session *s, bool whole)
+{
+	terminal_forget_modes(s->term);
+	if (!job_is_in_front(s->term->in)) {
+		terminal_signals_read(s->signals);
+		if (s->signals->end)
+			session_end_by(s, s->signals->end);
+		return;
+	}
+	terminal_measure(s->term);
+	screen_take_terminal(s, false);
+	if (s->relay)
+		relay_return(s->relay, whole);
+}
+
+static void stop_ourselves(struct session *s)
+{
+	bool whole = s->output && relay_leave(s->relay);
+
+	terminal_restore(s->term);
+	job_stop();
+	job_await_front(s->term->in, -1);
+	take_back(s, whole);
+}
+
+/* True if the terminal is not lost, but another job has it: the client was
+ * stopped by SIGSTOP, and we were not, or not yet again. */
+static bool is_behind(const struct session *s)
+{
+	return !detached_is_gone(s) && control_stops(s->control) &&
+	       !job_is_in_front(s->term->in);
+}
+
+void terminals_continue(struct session *s)
+{
+	struct signals *sig = s->signals;
+
+	sig->continued = false;
+	if (!s->detached) {
+		bool whole = screen_swap(s);
+
+		job_await_front(s->term->in, -1);
+		take_back(s, whole);
+	} else if (is_behind(s)) {
+		let_go(s, true);
+	}
+}
+
+void terminals_stop(struct session *s)
+{
+	bool behind = s->signals->behind;
+
+	s->signals->suspend = s->signals->behind = false;
+	/* We knew before the client that another job has the terminal. */
+	if (s->stopped && behind)
+		control_stop(s->control, false);
+	if (detached_is_gone(s))
+		return;
+	if (s->detached ? !control_stops(s->control) : !job_has_shell())
+		tell_no_shell(s);
+	else if (s->detached)
+		stop_client(s, behind);
+	else
+		stop_ourselves(s);
+}
+
+/* ---- without a terminal ---- */
 
 /* Write how to come back, for the person who leaves. */
 static void write_way_back(const struct session *s, char *text, size_t size)
@@ -60,18 +194,17 @@ static int64_t linger_ms(const struct session *s)
 		       : ms;
 }
 
-/* Let a file take the place of the terminal, which we do not touch any more. */
+/* Go on without a terminal, until somebody comes back or session.linger is
+ * over. */
 static void detach_terminal(struct session *s)
 {
-	int file = detached_begin(s);
 	char text[ATTACH_TEXT];
 
-	if (file < 0) {
+	if (!detached_is_gone(s) && leave_terminal(s) < 0) {
 		session_end_by(s, SIGHUP);
 		return;
 	}
-	terminal_leave(s->term, file);
-	screen_take_terminal(s, false);
+	s->stopped = false;
 	setsid(); /* fails if we called it before */
 	write_way_back(s, text, sizeof(text));
 	control_leave(s->control, ATTACH_LEFT, 0, text);
@@ -89,7 +222,9 @@ static bool is_unused(const struct session *s)
 
 void terminals_lose(struct session *s)
 {
-	if (detached_is_gone(s))
+	if (s->detached && is_behind(s) && let_go(s, true) == 0)
+		return;
+	if (detached_is_gone(s) && !s->stopped)
 		return;
 	if (!session_goes_on_alone(s) || is_unused(s))
 		session_end_by(s, SIGHUP);
@@ -111,6 +246,8 @@ int terminals_detach(struct session *s, struct err *e)
 	detach_terminal(s);
 	return 0;
 }
+
+/* ---- what was missed ---- */
 
 static void append_bytes(void *arg, const void *buf, size_t n)
 {
@@ -280,9 +417,10 @@ static void use_terminal(
 	put_env("TERM", name);
 	put_env("COLORTERM", r->colorterm);
 	put_env("NO_COLOR", r->no_color);
-	terminal_take(s->term, fds, s->cfg->colour, false);
+	terminal_take(s->term, fds, s->cfg->colour, v->linked);
 	control_link(s->control, v);
-	if (editor_move(s->editor, s->term->colour, &e) < 0)
+	/* libedit would drop the keys that were typed since. */
+	if (!v->linked && editor_move(s->editor, s->term->colour, &e) < 0)
 		session_fail(s, &e);
 	/* The editor sets modes of its own when it moves. */
 	if (s->relay)
@@ -335,6 +473,8 @@ void terminals_watched(struct session *s)
 static void attach_terminal(struct session *s, struct control_request *v)
 {
 	bool gone = detached_is_gone(s), unseen = detached_is_unseen(s), whole;
+	bool back = v->linked; /* from the client that has the session */
+	bool stopped = s->stopped;
 	const char *why = find_attach_fault(v);
 	auto_free char *missed = NULL;
 	uint64_t cut;
@@ -349,16 +489,21 @@ static void attach_terminal(struct session *s, struct control_request *v)
 		return;
 	}
 	whole = screen_swap(s);
-	if (!gone)
-		tell_taken(s, v->request.from, whole);
+	if (!back && (!gone || s->stopped))
+		tell_taken(s, v->request.from, whole && !gone);
+	s->stopped = false;
 	missed = detached_end(s, v->request.from, &n, &cut);
-	control_alarm(s->control, whole ? REDRAW_MS : 0);
-	log_attach(s->log, "attached", detached_from(s));
+	control_alarm(s->control, whole ? RELAY_REDRAW_MS : 0);
+	if (!back)
+		log_attach(s->log, "attached", detached_from(s));
 	use_terminal(s, v, whole);
-	if (!whole && !s->over)
-		show_missed(
-			s, missed ? missed : "", missed ? n : 0, cut, unseen);
-	tell_watchers(s);
+	if (!whole && !s->over && (n || !back))
+		show_missed(s, missed ? missed : "", missed ? n : 0, cut,
+			unseen && !back);
+	if (!back)
+		tell_watchers(s);
+	else if (stopped && !control_stops(s->control))
+		tell_no_shell(s);
 }
 
 /* ---- clients ---- */
@@ -416,6 +561,10 @@ void terminals_turn(struct session *s, bool may_ask)
 {
 	struct control_request v;
 
+	if (s->signals->continued)
+		terminals_continue(s);
+	if (s->signals->suspend)
+		terminals_stop(s);
 	if (!s->detached)
 		return;
 	if (terminal_signals_lost(s->signals))

@@ -542,22 +542,32 @@ def is_running(s):
     return "T" not in hosttree.thread_states(s.pid)
 
 
+def wait_line(s, number):
+    """Wait for that many lines that say why Ctrl-Z stops nothing here."""
+    s.wait(lambda: s.all_text().count("[Ctrl-Z: no shell") == number,
+           f"line {number}")
+
+
 @pytest.mark.parametrize("how", [(), LOGIN], ids=["command", "login_shell"])
 def test_no_key_or_signal_suspends_a_session(cb, how):
     s = cb.session(wrapper=how)
     for stops in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
         os.kill(s.pid, stops)
+        wait_line(s, 1)
         assert s.run("6 * 7") == "42"
         assert is_running(s)
     for key in ("\x1a", "\x19"):            # ^Z, ^Y: at the prompt
         s.type(key + "\x15")
+        wait_line(s, 2)
         assert s.run("6 * 7") == "42"
         assert is_running(s)
     row = s.enter("x = input('? ')")        # and in a cell
     s.expect_since(row, r"^\?")
     for stops in (signal.SIGTSTP, signal.SIGTTIN):
         os.kill(s.pid, stops)
+        wait_line(s, 3)
     s.type("\x1aok\r")
+    wait_line(s, 4)
     s.wait_prompt()
     assert "ok" in s.run("x") and is_running(s)
     os.kill(s.pid, signal.SIGSTOP)          # the control

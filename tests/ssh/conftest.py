@@ -219,6 +219,15 @@ def lab(server, request):
     yield from log_in(server, request.param)
 
 
+@pytest.fixture
+def plain_lab(server):
+    """A person with an ordinary shell, who starts cellblock."""
+    if "plain" not in server.users:
+        server.add_user("plain", f"cellblock-test-p{secrets.token_hex(2)}",
+                        "/bin/bash")
+    yield from log_in(server, "plain")
+
+
 @pytest.fixture(params=["shell", "forced"])
 def locked_lab(locked_server, request):
     yield from log_in(locked_server, request.param)

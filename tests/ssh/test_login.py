@@ -143,14 +143,53 @@ def test_the_window_size_reaches_the_session(lab):
 
 
 @pytest.mark.sampled(2)
-def test_ctrl_z_has_no_effect(lab):
+def test_ctrl_z_names_detach_where_the_session_is_the_login(lab):
     s = lab.session().start()
-    s.type("\x1a")
-    s.type("1+1")
-    s.expect(r"1\+1")
-    s.type("\x03")
+    s.type("40 + 2\x1a")
+    s.expect(r"\[Ctrl-Z: no shell waits .* :detach")
+    s.expect(r"^>>> 40 \+ 2$")
+    s.type("\r")
+    s.expect("^42$")
     s.wait_prompt()
+    s.type(":detach\r")
+    assert s.wait_exit() == 0
+
+
+def test_ctrl_z_names_no_detach_where_it_would_not_work(alone_lab):
+    s = alone_lab.session().start()
+    s.type("\x1a")
+    s.expect(r"\[Ctrl-Z: no shell waits [^]]* nobody\s")
+    assert ":detach" not in s.screen_text()
     assert s.run("6 * 7") == "42"
+
+
+@pytest.mark.sampled(2)
+def test_ctrl_z_is_a_key_for_a_command(lab):
+    s = lab.session("input('? ')")
+    s.expect(r"^\?")
+    s.type("\x1aok\r")
+    s.expect(r"^'\\x1aok'$")
+    assert s.wait_exit() == 0
+
+
+def test_ctrl_z_stops_a_session_that_a_shell_waits_for(plain_lab):
+    s = plain_lab.session("PS1='sh-job$ ' exec bash --norc -i")
+    s.prompt = "sh-job$ "
+    s.wait_prompt()
+    s.type(f"{plain_lab.server.binary}\r")
+    s.prompt = ">>> "
+    s.wait_prompt()
+    s.run("x = 41")
+    s.type("x + 1\x1a")
+    s.expect("Stopped")
+    s.prompt = "sh-job$ "
+    s.wait_prompt()
+    s.type("\x0c")
+    s.wait(lambda: s.screen.cursor.y == 0 and s.at_prompt(), "a clear screen")
+    s.type("fg\r")
+    s.expect(r"^>>> x \+ 1$")
+    s.type("\r")
+    s.expect("^42$")
 
 
 def test_ctrl_c_interrupts_a_cell(lab):
