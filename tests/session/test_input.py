@@ -70,7 +70,9 @@ def rows_of(session, row):
 
 def ask(session, cell="x = input('? ')", question="? "):
     """Enter a cell, and wait until the line that it reads is edited. Returns
-    the row of the question."""
+    the row of the question. (With its first cell a session may say something,
+    above what is typed.)"""
+    session.run("None")
     row = session.enter(cell)
     session.wait(lambda: session.screen.here() >= row, "the cell to begin")
     is_edited(session, question)
@@ -91,6 +93,7 @@ def ask(session, cell="x = input('? ')", question="? "):
     ("été" + LEFT * 2 + "\x7fT", "Tté"),
     ("    if x:\x01else:\x05)", "else:    if x:)"),
     ("    \x7f.", "   ."),
+    ("ab\x1bOP\x1bOQ\x1bOR\x18\x05c", "abc"),
     ("a\tb", "a\tb"),
     (":quit", ":quit"), ("!ls", "!ls"), ("name?", "name?"), ("   ", "   "),
     ("(((", "((("), ("if x:", "if x:"), ("'''", "'''"),
