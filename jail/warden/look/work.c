@@ -26,10 +26,16 @@
  * not idle. */
 static int tty_is_empty(const struct work_place *p)
 {
-	struct pollfd written = {.fd = p->tty_master, .events = POLLIN};
+	struct pollfd ends[] = {
+		{.fd = p->tty_master, .events = POLLIN},
+		{.fd = p->tty_slave, .events = POLLIN},
+	};
 	int typed = 0;
 
-	return poll(&written, 1, 0) == 0 &&
+	/* poll(), unlike FIONREAD, waits for bytes that were written and are
+	 * still on their way through the kernel. */
+	poll(ends, 2, 0);
+	return !ends[0].revents &&
 	       (ioctl(p->tty_slave, FIONREAD, &typed) < 0 || typed == 0);
 }
 
@@ -76,7 +82,10 @@ static void sample_waits(
 	const struct work_place *p, const struct work *q, struct work_result *r)
 {
 	if (q->what & WORK_WAITS) {
-		r->waits = procs_waits_for_tty(&p->procs, p->tty_dev, q->kept.v,
+		/* Before, too: a process that has just been given a line may
+		 * read it between the two. */
+		r->waits = tty_is_empty(p) &&
+			   procs_waits_for_tty(&p->procs, p->tty_dev, q->kept.v,
 				   q->kept.n) == 1 &&
 			   tty_is_empty(p) &&
 			   now_ms() - r->began_ms <= SAMPLE_MS;
@@ -88,8 +97,7 @@ static void sample_waits(
 		count_private(p, q, r);
 }
 
-/* Reading, unlike FIONREAD, waits for bytes that were written and are still on
- * their way through the kernel. */
+/* Reading waits for bytes on their way, as poll() does. */
 static void take_keys(int slave, struct work_result *r)
 {
 	ssize_t n;
