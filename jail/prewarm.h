@@ -71,6 +71,10 @@ struct pool_offer {
 	const char *const *pythons;
 	size_t npythons;
 	int most; /* sessions at a time, with those on their way out */
+	/* NULL, or what that process does when the caller is gone, whatever
+	 * ended it: it is not confined. */
+	void (*gone)(void *arg);
+	void *arg;
 };
 
 /* Fork the process that makes sessions. 0, or -1 with e. */

@@ -54,7 +54,9 @@ struct supplier_offer {
 	const struct jail_spec *spec;
 	const char *const *pythons; /* instead of spec->python */
 	size_t npythons;
-	int most; /* sessions at a time */
+	int most;		 /* sessions at a time */
+	void (*gone)(void *arg); /* or NULL: see struct pool_offer */
+	void *arg;
 };
 
 /* Fork a supplier: *sock is the socket to it, and its end of file the

@@ -114,6 +114,13 @@ static void start_session(struct supplier *s, const struct supplier_question *q,
 	s->living += start_warden(&spec, sock, e) > 0;
 }
 
+static _Noreturn void leave(const struct supplier *s)
+{
+	if (s->offer->gone)
+		s->offer->gone(s->offer->arg);
+	_exit(0);
+}
+
 static void answer_question(struct supplier *s)
 {
 	auto_close int sock = -1;
@@ -122,10 +129,10 @@ static void answer_question(struct supplier *s)
 	ssize_t n = io_recv_fds(s->sock, &q, sizeof(q), NULL, 0, 0);
 
 	if (n != (ssize_t)sizeof(q))
-		_exit(0);
+		leave(s);
 	start_session(s, &q, &sock, &e);
 	if (start_answer(s->sock, sock, &e, 0) < 0)
-		_exit(0);
+		leave(s);
 }
 
 static _Noreturn void serve_front(struct supplier *s)

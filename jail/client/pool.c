@@ -70,7 +70,9 @@ int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e)
 	const struct supplier_offer o = {.spec = offer->spec,
 		.pythons = offer->pythons,
 		.npythons = offer->npythons,
-		.most = offer->most};
+		.most = offer->most,
+		.gone = offer->gone,
+		.arg = offer->arg};
 	struct pool *p = calloc(1, sizeof(*p));
 
 	if (!p)

@@ -5,8 +5,8 @@
  * Runs in:   front end, before it is confined
  * Trusts:    the command line; the environment for what a service manager
  *            passed
- * Leaves:    sockets that listen; one in the file system stays there when we
- *            end, and the next server at its path replaces it
+ * Leaves:    sockets that listen; one in the file system until listen_remove(),
+ *            or until the next server of the same user at its path
  */
 #include "repl/serve/parts.h"
 
@@ -35,21 +35,30 @@ static int refuse_address(const char *where, struct err *e)
 	return err_kind_set(e, ERR_USAGE);
 }
 
-static bool is_socket(const char *path)
+/* Why open_unix() cannot bind: what is at its path. */
+static const char *find_occupant(const char *path)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+	if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return "what is there is no socket, and stays";
+	return st.st_uid == geteuid() ? "another server answers there"
+				      : "the socket there is another user's, "
+					"and stays";
 }
 
-/* True if no server listens at the socket any more. */
-static bool is_left_behind(const struct sockaddr_un *a)
+/* Remove a socket of our user at which no server listens any more. */
+static void remove_left_behind(const struct sockaddr_un *a)
 {
-	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	auto_close int fd =
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
 
-	return is_socket(a->sun_path) && fd >= 0 &&
-	       connect(fd, (const void *)a, sizeof(*a)) < 0 &&
-	       errno == ECONNREFUSED;
+	if (fd >= 0 && lstat(a->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+		st.st_uid == geteuid() &&
+		connect(fd, (const void *)a, sizeof(*a)) < 0 &&
+		errno == ECONNREFUSED)
+		unlink(a->sun_path);
 }
 
 /* Fail, with a hint for what errno says. */
@@ -86,17 +95,13 @@ static int open_unix(struct listen *l, const char *where, int type, mode_t mask,
 	l->fds[l->n] = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fds[l->n] < 0)
 		return err_errno(e, "listen at %s", where);
-	if (is_left_behind(&a))
-		unlink(path);
+	remove_left_behind(&a);
 	mask = umask(mask);
 	r = bind(l->fds[l->n++], (void *)&a, sizeof(a));
 	umask(mask);
-	if (r == 0 && listen(l->fds[0], BACKLOG) == 0)
-		return 0;
-	return fail_to_listen(where,
-		is_socket(path) ? "another server answers there"
-				: "what is there is no socket, and stays",
-		e);
+	if (r < 0 || listen(l->fds[0], BACKLOG) < 0)
+		return fail_to_listen(where, find_occupant(path), e);
+	return 0;
 }
 
 /* getaddrinfo(3) takes any number, and uses its low 16 bits. */
@@ -263,9 +268,13 @@ static int open_where(struct listen *l, const char *where, struct err *e)
 	char host[64];
 	int r;
 
-	if (!strncmp(where, "unix:", 5))
+	if (!strncmp(where, "unix:", 5)) {
 		/* Our user and our group may connect. */
-		return open_unix(l, where, SOCK_STREAM, 0117, e);
+		if (open_unix(l, where, SOCK_STREAM, 0117, e) < 0)
+			return -1;
+		l->path = where + 5;
+		return 0;
+	}
 	if (split_address(where, host, sizeof(host), &port) < 0 ||
 		getaddrinfo(host, port, &hints, &a) != 0)
 		return refuse_address(where, e);
@@ -361,4 +370,15 @@ void listen_close(struct listen *l)
 {
 	while (l->n > 0)
 		close(l->fds[--l->n]);
+}
+
+void listen_remove(void *arg)
+{
+	const struct listen *l = arg;
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	if (!l->path)
+		return;
+	strcpy(a.sun_path, l->path);
+	remove_left_behind(&a);
 }

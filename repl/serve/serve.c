@@ -137,7 +137,9 @@ static int open_pool(
 	const struct config_serve *c = &s->cfg->serve;
 	struct pool_offer offer = {.spec = spec,
 		/* as many jails may be ending as run */
-		.most = 2 * (c->concurrent + c->sessions) + 3 * c->spare + 4};
+		.most = 2 * (c->concurrent + c->sessions) + 3 * c->spare + 4,
+		.gone = listen_remove,
+		.arg = &s->listen};
 
 	if (pythons_find(&s->pythons, spec, s->cfg, e) < 0)
 		return -1;
@@ -213,14 +215,14 @@ int serve_open(struct serve **out, const struct config *cfg,
 	*out = s;
 	if (raise_descriptors(s, e) < 0)
 		return -1;
-	/* Open these after open_pool() has forked the supplier, which would
-	 * inherit them. */
-	if (open_pool(s, spec, e) < 0)
+	/* Listen first: open_pool() forks the supplier, which closes all
+	 * sockets, and removes ours from the file system when we are gone. It
+	 * must inherit no more. */
+	if (listen_open(&s->listen, where, e) < 0 || open_pool(s, spec, e) < 0)
 		return -1;
 	if (read_token(s, cfg->serve.token_file, e) < 0)
 		return err_kind_set(e, ERR_CONFIG);
-	if (listen_open(&s->listen, where, e) < 0 ||
-		notify_open(&s->notify, e) < 0 ||
+	if (notify_open(&s->notify, e) < 0 ||
 		store_open(&s->store, &cfg->serve, e) < 0)
 		return -1;
 	return open_http(s, e);
@@ -246,13 +248,13 @@ int serve_close(struct serve *s, struct err *e)
 	int r;
 
 	http_close(s->http);
+	listen_close(&s->listen);
 	jobs_close(s->jobs);
 	sessions_close(s->sessions);
 	store_close(s->store);
 	r = pool_close(s->pool, e);
 	pythons_free(&s->pythons);
 	free(s->token);
-	listen_close(&s->listen);
 	fd_drop(&s->notify);
 	free(s->polls);
 	free(s);

@@ -57,8 +57,9 @@ int serve_close(struct serve *s, struct err *e);
 struct listen {
 	int fds[LISTEN_MAX];
 	int n;
-	char shown[256]; /* the addresses, as --serve takes them */
-	bool local;	 /* no other host can reach any of them */
+	char shown[256];  /* the addresses, as --serve takes them */
+	const char *path; /* of the socket that we made (borrowed), or NULL */
+	bool local;	  /* no other host can reach any of them */
 };
 
 /* Listen at ADDRESS:PORT (a numeric address, IPv6 in brackets; the kernel
@@ -73,6 +74,10 @@ int listen_open_packets(struct listen *l, const char *path,
 	const char *otherwise, struct err *e);
 
 void listen_close(struct listen *l);
+
+/* Remove the socket that listen_open() made in the file system, if nobody
+ * listens there. `arg` is a struct listen, which may be closed. */
+void listen_remove(void *arg);
 
 /* True if the Host of a request is a loopback address or "localhost". */
 bool listen_is_local_name(const char *host);

@@ -13,7 +13,7 @@ import pytest
 
 import hosttree
 from client import Server, evaluation, read_all, request
-from world import CELLBLOCK
+from world import CELLBLOCK, IS_ROOT
 
 HEALTH = request("GET", "/health", b"", "Connection: close")
 
@@ -61,6 +61,61 @@ def test_a_socket_is_for_owner_and_group(serve, cb):
         os.umask(old)
     assert stat.S_IMODE(path.stat().st_mode) == 0o660
     assert server.raw(HEALTH).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_socket_goes_with_its_server(serve, cb, how):
+    path = cb.base / "s"
+    server = Server(cb, where=f"unix:{path}")
+    assert stat.S_ISSOCK(path.lstat().st_mode)
+    server.process.send_signal(how)
+    server.process.wait(50)
+    server.tree.wait_gone()
+    hosttree.until(lambda: not path.exists(), "the socket to go")
+    # Its place is taken, and not left, by whatever else comes there.
+    server = Server(cb, where=f"unix:{path}")
+    path.unlink()
+    path.write_text("mine")
+    assert server.end() == 0 and path.read_text() == "mine"
+
+
+def left_behind(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(path))
+        s.listen()
+
+
+def test_a_socket_that_was_left_behind_is_taken_over(serve, cb):
+    path = cb.base / "s"
+    left_behind(path)
+    assert serve(where=f"unix:{path}").raw(HEALTH).startswith(
+        b"HTTP/1.1 200 ")
+
+
+def test_another_servers_socket_stays(serve, cb):
+    path = cb.base / "s"
+    server = serve(where=f"unix:{path}")
+    r = cb.run("--serve", f"unix:{path}")
+    assert r.code != 0 and "another server answers there" in r.said, r
+    assert server.raw(HEALTH).startswith(b"HTTP/1.1 200 ")
+    # One that came to its path later stays when the first ends.
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(path))
+        s.listen()
+        assert server.end() == 0
+        assert path.exists()
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not IS_ROOT, reason="needs two users")
+def test_a_socket_of_another_user_stays(cb):
+    path = cb.base / "s"
+    left_behind(path)
+    os.chown(path, 1, 1)
+    r = cb.run("--serve", f"unix:{path}")
+    assert r.code != 0 and "another user's" in r.said, r
+    assert path.exists()
 
 
 def test_what_is_no_socket_stays(cb):
