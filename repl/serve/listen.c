@@ -366,6 +366,21 @@ bool listen_is_local_name(const char *host)
 		       ntohl(a4.s_addr) >> 24 == IN_LOOPBACKNET);
 }
 
+/* The kernel closes what a killed process leaves from the highest descriptor
+ * down. Where the listening sockets go last, a proxy connects once more for
+ * each connection that ends, and sends requests that never run. */
+void listen_raise(struct listen *l, int lowest)
+{
+	for (int i = 0; i < l->n; i++) {
+		int fd = fcntl(l->fds[i], F_DUPFD_CLOEXEC, lowest);
+
+		if (fd < 0)
+			continue;
+		close(l->fds[i]);
+		l->fds[i] = fd;
+	}
+}
+
 void listen_close(struct listen *l)
 {
 	while (l->n > 0)

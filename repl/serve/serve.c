@@ -61,6 +61,7 @@ struct serve {
 	struct route route;
 	char *token;
 	int notify, clients;
+	int descriptors; /* most of them */
 	struct pollfd *polls;
 	size_t room;
 	int64_t swept_ms, drained_ms;
@@ -82,10 +83,10 @@ int64_t serve_most_ms(const struct config *cfg)
 static int raise_descriptors(struct serve *s, struct err *e)
 {
 	const struct config_serve *c = &s->cfg->serve;
-	int64_t others = OWN_FDS + c->files + SPARE_FDS * c->spare +
-			 (int64_t)c->concurrent * REQUEST_FDS +
-			 (int64_t)c->sessions * SESSION_FDS +
-			 (int64_t)c->queue * 2;
+	const int64_t others = OWN_FDS + c->files + SPARE_FDS * c->spare +
+			       (int64_t)c->concurrent * REQUEST_FDS +
+			       (int64_t)c->sessions * SESSION_FDS +
+			       (int64_t)c->queue * 2;
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
@@ -93,10 +94,10 @@ static int raise_descriptors(struct serve *s, struct err *e)
 	r.rlim_cur = r.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &r);
 	s->clients = c->clients;
-	if (r.rlim_max == RLIM_INFINITY ||
-		(int64_t)r.rlim_max >= others + c->clients)
-		return 0;
-	s->clients = (int)((int64_t)r.rlim_max - others);
+	if (r.rlim_max != RLIM_INFINITY &&
+		(int64_t)r.rlim_max < others + c->clients)
+		s->clients = (int)((int64_t)r.rlim_max - others);
+	s->descriptors = (int)others + s->clients;
 	if (s->clients > 0)
 		return 0;
 	err_set(e, "%lld descriptors are too few", (long long)r.rlim_max);
@@ -218,7 +219,10 @@ int serve_open(struct serve **out, const struct config *cfg,
 	/* Listen first: open_pool() forks the supplier, which closes all
 	 * sockets, and removes ours from the file system when we are gone. It
 	 * must inherit no more. */
-	if (listen_open(&s->listen, where, e) < 0 || open_pool(s, spec, e) < 0)
+	if (listen_open(&s->listen, where, e) < 0)
+		return -1;
+	listen_raise(&s->listen, s->descriptors - LISTEN_MAX);
+	if (open_pool(s, spec, e) < 0)
 		return -1;
 	if (read_token(s, cfg->serve.token_file, e) < 0)
 		return err_kind_set(e, ERR_CONFIG);

@@ -73,6 +73,9 @@ int listen_open(struct listen *l, const char *where, struct err *e);
 int listen_open_packets(struct listen *l, const char *path,
 	const char *otherwise, struct err *e);
 
+/* Move the sockets to free descriptors from `lowest` on. */
+void listen_raise(struct listen *l, int lowest);
+
 void listen_close(struct listen *l);
 
 /* Remove the socket that listen_open() made in the file system, if nobody
