@@ -626,7 +626,8 @@ static void make_room_for(struct exchange *x)
 void http_answer(
 	struct exchange *x, int status, const char *type, struct strbuf *body)
 {
-	x->status = body->failed ? 503 : status;
+	/* Not 503, with which a proxy repeats a request: this one has run. */
+	x->status = body->failed ? 500 : status;
 	x->type = type;
 	x->answer = *body;
 	*body = (struct strbuf){0};
