@@ -104,6 +104,7 @@ function __cellblock_keys
 		serve.directory 'where --serve keeps its files, which have no names' \
 		serve.token_file 'file with the word that clients of --serve must know' \
 		serve.sessions 'sessions of --serve at a time' \
+		serve.drain 'how long --serve still serves while /health says that it ends' \
 		serve.name 'what the ids of sessions of --serve begin with' \
 		maker.memory 'memory for all sessions of the maker together' \
 		maker.sessions 'sessions of the maker at a time, for all persons' \

@@ -138,6 +138,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_NEVER, "file with the word that clients of --serve must know", NULL},
 	{"serve", "sessions", CONFIG_INT, FIELD(serve.sessions), "16", 0, 100000,
 		TIGHTEN_LOWER, "sessions of --serve at a time", NULL},
+	{"serve", "drain", CONFIG_TIME, FIELD(serve.drain_ms), "0", 0, HOUR,
+		TIGHTEN_ANY, "how long --serve still serves while /health says that it ends", NULL},
 	{"serve", "name", CONFIG_STRING, FIELD(serve.name), "", 0, 64,
 		TIGHTEN_ANY, "what the ids of sessions of --serve begin with", NULL},
 	{"maker", "memory", CONFIG_SIZE, FIELD(all_memory), "0", 0, 1024 * GIB,

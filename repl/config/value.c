@@ -221,8 +221,8 @@ const char *config_value_format_number(
 	for (const struct unit *u = best; n && u->name; u++)
 		if (n % u->factor == 0)
 			best = u;
-	snprintf(
-		buf, size, "%lld%s", (long long)(n / best->factor), best->name);
+	snprintf(buf, size, "%lld%s", (long long)(n / best->factor),
+		n ? best->name : "");
 	return buf;
 }
 

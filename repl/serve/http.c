@@ -68,7 +68,7 @@ struct http {
 	struct exchange *exchanges;
 	size_t nexchanges;
 	size_t held, owed; /* bytes of bodies, of answers */
-	bool draining;
+	bool ending;	   /* connections end behind their answers */
 };
 
 /* ---- an exchange ---- */
@@ -436,7 +436,7 @@ static enum connections_more handle_more(
 		/* HTTP/1.0 has no chunks: an answer without a length ends with
 		 * the connection. */
 		x->chunked = x->size < 0 && !asked->old;
-		x->last = h->draining || framing_is_last(asked) ||
+		x->last = h->ending || framing_is_last(asked) ||
 			  (x->size < 0 && asked->old);
 		add_head(x, out);
 	}
@@ -482,9 +482,13 @@ int http_add_client(struct http *h, int fd)
 	return connections_add(h->connections, fd);
 }
 
+void http_end_connections(struct http *h)
+{
+	h->ending = true;
+}
+
 void http_drain(struct http *h)
 {
-	h->draining = true;
 	connections_drain(h->connections);
 }
 

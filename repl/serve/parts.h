@@ -347,7 +347,10 @@ void http_close(struct http *h);
 /* Add a connected client (fd is taken). 0, or -1. */
 int http_add_client(struct http *h, int fd);
 
-/* Accept no further clients, and end each connection behind its answer. */
+/* End each connection behind its answer. */
+void http_end_connections(struct http *h);
+
+/* Accept no further clients. */
 void http_drain(struct http *h);
 
 /* True if no client waits for an answer. */
@@ -496,7 +499,8 @@ struct route {
 	bool local;	   /* no token, and no other host can connect */
 	int64_t upload;	   /* largest file, for messages */
 	size_t per_client; /* most requests at a time */
-	bool draining;
+	bool ending;	   /* /health says so */
+	bool draining;	   /* no request is served any more */
 };
 
 /* For struct http_calls: `arg` is a struct route. */

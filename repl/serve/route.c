@@ -100,7 +100,7 @@ static void get_health(struct route *r, struct exchange *x)
 {
 	struct strbuf b = {0};
 
-	if (r->draining) {
+	if (r->ending) {
 		refuse_busy(x, "ending");
 		return;
 	}

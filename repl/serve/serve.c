@@ -43,6 +43,9 @@
 #define SPARE_FDS 4
 /* How long a client may take to read its answer when the server ends. */
 #define DRAIN_MS 10000
+/* How long requests are still served when no further client is accepted: one
+ * that has connected before may only be about to ask. */
+#define LATE_MS 1000
 /* Longest wait of the loop. */
 #define TURN_MS 1000
 
@@ -64,7 +67,9 @@ struct serve {
 	int descriptors; /* most of them */
 	struct pollfd *polls;
 	size_t room;
-	int64_t swept_ms, drained_ms;
+	int64_t swept_ms;
+	int64_t ending_ms, closed_ms, drained_ms; /* see check_end() */
+	bool closed;
 	bool lost; /* the supplier is gone */
 };
 
@@ -323,38 +328,58 @@ static void turn_parts(struct serve *s, const struct places *at)
 	s->lost |= pool_is_lost(s->pool);
 }
 
-static void begin_drain(struct serve *s)
+static void begin_end(struct serve *s)
 {
-	s->route.draining = true;
-	http_drain(s->http);
-	listen_close(&s->listen);
+	s->route.ending = true;
+	s->ending_ms = now_ms();
+	http_end_connections(s->http);
 	notify_say(s->notify, "STOPPING=1");
-	s->drained_ms = now_ms();
 }
 
-/* Begin to end at a signal, or without the supplier: the program that started
- * us can start another server. True when every client has its answer or took
- * too long to read it, or a second signal came. */
-static bool check_end(struct serve *s, struct signals *signals)
+static void stop_listening(struct serve *s)
+{
+	http_drain(s->http);
+	listen_close(&s->listen);
+	s->closed = true;
+	s->closed_ms = s->drained_ms = now_ms();
+}
+
+/* True when every client has its answer or took too long to read it. */
+static bool is_drained(struct serve *s)
 {
 	int64_t now = now_ms();
 
-	terminal_signals_read(signals);
-	if (terminal_signals_cancelled(signals)) {
-		signals->end = 0;
-		if (s->route.draining)
-			return true;
-		begin_drain(s);
-	}
-	if (s->lost && !s->route.draining)
-		begin_drain(s);
-	if (!s->route.draining)
-		return false;
 	if (jobs_running(s->jobs) + jobs_waiting(s->jobs) +
 			sessions_busy(s->sessions) >
 		0)
 		s->drained_ms = now;
 	return http_is_idle(s->http) || now - s->drained_ms > DRAIN_MS;
+}
+
+/* A server ends in three steps: a signal begins the end, which /health tells a
+ * proxy; after serve.drain we stop listening; LATE_MS later we refuse what
+ * still comes. Without the supplier the first two come at once: the program
+ * that started us can start another server. True when all is answered, or a
+ * second signal came. */
+static bool check_end(struct serve *s, struct signals *signals)
+{
+	terminal_signals_read(signals);
+	if (terminal_signals_cancelled(signals)) {
+		signals->end = 0;
+		if (s->route.ending)
+			return true;
+		begin_end(s);
+	}
+	if (s->lost && !s->route.ending)
+		begin_end(s);
+	if (!s->route.ending)
+		return false;
+	if (!s->closed &&
+		(s->lost || now_ms() - s->ending_ms >= s->cfg->serve.drain_ms))
+		stop_listening(s);
+	s->route.draining =
+		s->lost || (s->closed && now_ms() - s->closed_ms >= LATE_MS);
+	return s->closed && is_drained(s);
 }
 
 int serve_run(struct serve *s, struct signals *signals, const struct log *log,

@@ -37,8 +37,8 @@ int serve_is_open(const struct serve *s);
  * serve.clients; or 0. */
 int serve_clients(const struct serve *s);
 
-/* Serve until a signal comes, then answer the requests that were accepted. 0,
- * or -1 with e. */
+/* Serve until a signal comes, and serve.drain longer; then answer the requests
+ * that were accepted. A second signal ends that. 0, or -1 with e. */
 int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 	struct err *e);
 

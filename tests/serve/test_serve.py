@@ -568,9 +568,44 @@ def test_whoever_came_before_sigterm_is_answered(serve):
         server.process.send_signal(signal.SIGTERM)
         hosttree.until(refuses, "the end of the listening")
         silent.sendall(evaluation("print(1)"))
-        assert read_all(silent).startswith(b"HTTP/1.1 503 ")
+        assert b'"1\\n"' in read_all(silent)
         slow.sendall(b"lth HTTP/1.1\r\nHost: x\r\n\r\n")
         assert read_all(slow).startswith(b"HTTP/1.1 503 ")
+    assert server.process.wait(30) == 0
+
+
+def test_it_serves_on_while_health_says_that_it_ends(serve):
+    server = serve("-s", "serve.drain=1h")
+    assert server("GET", "/health").status == 200
+    with server.connect() as old:
+        server.process.send_signal(signal.SIGTERM)
+        hosttree.until(lambda: server("GET", "/health").status == 503,
+                       "/health to say so")
+        # On new connections, and on one from before, which ends behind it.
+        assert server.run("6 * 7").json["result"] == 42
+        session = server("POST", "/v1/sessions").json["id"]
+        ran = server("POST", f"/v1/sessions/{session}/cells", {"code": "1"})
+        assert ran.json["output"] == "1\n"
+        old.sendall(evaluation("print(1)"))
+        answer = read_all(old)
+        assert b"\r\nConnection: close\r\n" in answer and b'"1\\n"' in answer
+    # The second signal ends what runs, too.
+    with server.connect() as s:
+        s.sendall(evaluation("import time; time.sleep(1000)"))
+        server.await_running()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(30) == 0
+        assert read_all(s) == b""
+
+
+def test_it_ends_by_itself_after_serve_drain(serve):
+    server = serve("-s", "serve.drain=1s")
+    with server.connect() as s:
+        s.sendall(evaluation("import time; time.sleep(4); print(1)"))
+        server.await_running()
+        server.process.send_signal(signal.SIGTERM)
+        # Longer than it listens: what runs is answered, as without a drain.
+        assert b'"1\\n"' in read_all(s)
     assert server.process.wait(30) == 0
 
 
