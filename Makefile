@@ -260,6 +260,7 @@ install: build
 	install -Dm644 man/cellblock-maker.8 $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-maker.8
 	install -Dm644 etc/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/cellblock.conf
 	install -Dm644 docs/JSON.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/JSON.md
+	install -Dm644 docs/PROXY.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/PROXY.md
 	install -Dm644 etc/sshd_config.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d/cellblock.conf
 	install -Dm644 etc/systemd/user-.slice.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/user-.slice.d/cellblock.conf
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
@@ -268,6 +269,8 @@ install: build
 		>$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/} || exit; done
 	install -Dm644 etc/apparmor.d/cellblock $(DESTDIR)$(PREFIX)/share/doc/cellblock/apparmor.d/cellblock
 	install -Dm644 etc/haproxy/haproxy.cfg $(DESTDIR)$(PREFIX)/share/doc/cellblock/haproxy/haproxy.cfg
+	install -Dm644 etc/nginx/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/nginx/cellblock.conf
+	install -Dm644 etc/caddy/Caddyfile $(DESTDIR)$(PREFIX)/share/doc/cellblock/caddy/Caddyfile
 	install -Dm644 etc/sysusers.d/cellblock.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf
 	install -Dm644 completions/cellblock.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cellblock
 	install -Dm644 completions/cellblock.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cellblock

@@ -154,3 +154,14 @@ def test_the_service_is_hardened(tmp_path):
     if "unrecognized option" in r.stderr:
         pytest.skip("this systemd-analyze judges only what runs")
     assert r.returncode == 0 and "exposure level" in r.stdout, r
+
+
+def test_systemd_waits_until_the_server_has_ended():
+    """The longest program, its answer, and some of serve.drain."""
+    source = (TESTS.parent / "repl/serve/serve.c").read_text()
+    ms = [int(re.search(rf"#define {name} (\d+)", source)[1])
+          for name in ("ASKED_MS", "DRAIN_MS", "LATE_MS")]
+    unit = (ETC / "systemd/cellblock-serve.service").read_text()
+    most = int(re.search(r"^TimeoutStopSec=(\d+)s$", unit, re.M)[1])
+    spared = int(re.search(r"and up to (\d+) s of\n# serve\.drain", unit)[1])
+    assert sum(ms) / 1000 + spared <= most
