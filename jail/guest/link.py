@@ -6,7 +6,7 @@
 # Trusts:    as cells.py
 # Leaves:    only by a signal, or when a fork of the user returns into it
 from binascii import crc32
-from fcntl import F_DUPFD_CLOEXEC, fcntl as copy_fd
+from fcntl import F_DUPFD_CLOEXEC, fcntl as copy_fd, ioctl
 from posix import environ, scandir
 HOME_FOLDER = environ.get(b"HOME", b"/home").decode(
     "utf-8", "surrogateescape")
@@ -131,11 +131,25 @@ def ended():
              % ", ".join(S.broken)).encode("utf-8", "backslashreplace"))
         S.broken = ()
     (no, mark), S.owed = S.owed, None
+    hush()
     marked = put(b"\33_%s\33\\" % mark.encode())
     exits = S.how == "exit"
     say("DONE %s %s %d %d %d %d" % (
         no, "leave" if exits and S.leaves else S.how, names(), threads(),
         S.status * exits, marked))
+
+
+def hush():
+    """end the echo of the tty. Keys that the front end sent before it has seen
+    the mark reach the tty after the mark: their echo would look like output.
+    The kernel first completes an echo that it has begun."""
+    try:
+        if fstat(S.mark).st_rdev == S.tty:
+            modes = bytearray(ioctl(S.mark, 0x5401, bytes(36)))  # TCGETS
+            modes[12] &= ~0x48  # of c_lflag: ECHO, ECHONL
+            ioctl(S.mark, 0x5402, modes)  # TCSETS
+    except OSError:
+        pass  # put() fails, too
 
 
 def remember():

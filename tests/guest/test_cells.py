@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from driver import MARK, PYTHON, plain_python
+from driver import MARK, PYTHON, plain_python, until
 
 VERSION = tuple(map(int, subprocess.run(
     [PYTHON, "-c", "import sys; print(*sys.version_info[:2])"],
@@ -449,3 +449,28 @@ def test_an_error_whose_showing_fails_is_named(guest):
     assert guest.run("1/0") == "raised"
     assert guest.out.endswith("ZeroDivisionError: division by zero\n")
     assert "interrupted" not in guest.out
+
+
+def test_no_key_is_echoed_behind_the_end_mark(guest):
+    """What comes behind the mark is taken for output. Some keys reach the tty
+    only then."""
+    def typed(keys):
+        os.write(guest.master, keys)
+        assert os.read(guest.slave, 64) == keys
+        os.write(guest.slave, b".")  # the kernel writes the echo before it
+        until(lambda: guest.drain() or b"." in guest.seen, "the dot")
+        return guest.screen()
+
+    assert typed(b"before\n") == "before\n."
+    guest.run("pass")
+    assert typed(b"behind\n") == "."
+
+
+def test_the_end_of_the_echo_is_that_of_the_sessions_own_tty(guest):
+    guest.run("import os, pty, termios; m, s = pty.openpty()\n"
+              "for fd in range(500, 1000):\n"
+              "    if os.isatty(fd) and os.ttyname(fd) == os.ttyname(0):\n"
+              "        os.dup2(s, fd)")
+    assert not guest.marked
+    assert guest.out_of("bool(termios.tcgetattr(s)[3] & termios.ECHO)") == \
+        "True\n"

@@ -705,7 +705,8 @@ def test_keys_typed_after_ctrl_c_go_to_the_prompt(session):
 @KINDS
 def test_every_key_typed_around_the_end_of_a_cell_arrives_once(cb, kind):
     """A short cell, and then the digits of a number. The digits come before
-    the cell runs, while it runs, and at every step of its end."""
+    the cell runs, while it runs, and at every step of its end. No echo of them
+    is taken for output."""
     s = cb.session(env={"TERM": kind})
     dice = random.Random(SEED)
     for _ in range(40 if WHOLE else 15):
@@ -724,6 +725,23 @@ def test_every_key_typed_around_the_end_of_a_cell_arrives_once(cb, kind):
         s.expect_since(row, f"{digits}$" if kind == "dumb" else f"^{digits}$")
         s.wait_prompt()
         assert s.run("_") == digits
+    assert "background output" not in s.all_text()
+
+
+def test_output_that_equals_the_keys_typed_ahead_is_no_echo(cb):
+    """The control: a thread writes behind the end of its cell what the person
+    types meanwhile."""
+    s = cb.session("--set", "cell.background=run")
+    s.run("import os, threading")
+    s.run("def behind(): end.wait(); os.write(1, b'77\\n' * 9)\n")
+    s.run("end = threading.Event(); threading.Thread(target=behind).start()")
+    row = s.enter("threading.Timer(0.01, end.set).start()")
+    s.type("77")
+    s.wait(lambda: s.screen.cursor_row() == ">>> 77", "the keys")
+    s.expect_since(row, r"^¦ \[background output follows\](\n77){9}\n>>> 77$")
+    s.type("\r")
+    s.wait_prompt()
+    assert s.run("_") == "77"
 
 
 def test_ctrl_d_typed_ahead_ends_the_session_at_the_next_prompt(session):
