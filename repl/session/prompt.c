@@ -106,7 +106,6 @@ static void run_line(struct session *s, const char *src, size_t n)
 	int r;
 
 	s->signals->interrupt = false; /* not for this line */
-	screen_tell_background(s);
 	watchers_add(s, WATCHER_SOURCE, 0, src, n);
 	s->typed = src;
 	s->typed_n = n;
@@ -227,6 +226,7 @@ static void read_and_run(struct session *s)
 {
 	auto_free char *src = NULL;
 	struct err e = {0};
+	enum editor_result r;
 	size_t n = 0;
 
 	if (number_prompt(s, &e) < 0) {
@@ -237,7 +237,10 @@ static void read_and_run(struct session *s)
 		set_line_mode(s);
 	else
 		terminal_raw(s->term);
-	switch (editor_read(s->editor, &src, &n, &e)) {
+	r = editor_read(s->editor, &src, &n, &e);
+	/* What comes from now on stands below the line that the person left. */
+	screen_tell_background(s);
+	switch (r) {
 	case EDITOR_CELL:
 		jail_touch(s->jail);
 		if (is_blank(src, n))

@@ -54,7 +54,8 @@ struct screen {
 	struct strbuf late;  /* output that came behind the end mark */
 	struct strbuf left;  /* keys that the warden found unread in the tty */
 	struct output_report behind; /* background output not summed up yet */
-	int room;	 /* rows left below the line that announced it */
+	int room;		     /* rows left of a screenful of it */
+	bool announced;	 /* a line above this screenful says what it is */
 	int rows;	 /* rows left until the next cell begins */
 	bool line_ended; /* we have ended its last line */
 	bool returned;	 /* a file has not got the last \r yet */
@@ -206,23 +207,27 @@ static void print_frame(void *arg, const char *text)
 static void show_piece(struct session *s, const char *buf, size_t n)
 {
 	struct screen *sc = s->screen;
-	size_t shown = sc->line_ended ? measure_line_end(buf, n) : 0;
+	size_t end = sc->line_ended ? measure_line_end(buf, n) : 0;
 	struct output_report r;
 
-	output_background(&sc->output, buf + shown, n - shown, &r);
+	buf += end;
+	n -= end;
+	output_background(&sc->output, buf, n, &r);
 	output_background_add(&sc->behind, &r);
-	if (r.head)
-		watchers_add(
-			s, WATCHER_BACKGROUND, 0, buf + shown, (size_t)r.head);
-	sc->line_ended = r.newline_added;
-	if (sc->above.n)
+	sc->line_ended = r.drawn ? r.newline_added : sc->line_ended && !end;
+	if (r.drawn) {
+		if (!sc->announced)
+			print_frame(s, "background output follows");
+		sc->announced = true;
+		watchers_add(s, WATCHER_BACKGROUND, 0, buf, (size_t)r.head);
 		session_print(s, sc->above.s, sc->above.n);
+	}
 	sc->above.n = 0;
 }
 
-/* Say that background output follows, and let it take the next screenful. False
- * if it may take no more rows. */
-static bool announce_background(struct session *s)
+/* Let background output take the next screenful. False if it may take no more
+ * rows. */
+static bool begin_screenful(struct session *s)
 {
 	struct screen *sc = s->screen;
 	int rows = s->term->rows ? s->term->rows : 24;
@@ -230,13 +235,12 @@ static bool announce_background(struct session *s)
 	rows = rows > 5 ? rows - 4 : 1;
 	sc->room = rows < sc->rows ? rows : sc->rows;
 	sc->rows -= sc->room;
-	if (sc->room > 0)
-		print_frame(s, "background output follows");
+	sc->announced = false;
 	return sc->room > 0;
 }
 
 /* Show background output, each screenful below a line that announces it. Past a
- * limit we show no more output, and announce none. */
+ * limit we show no more output. */
 static void show_background(struct session *s, const char *buf, size_t n)
 {
 	struct screen *sc = s->screen;
@@ -244,7 +248,7 @@ static void show_background(struct session *s, const char *buf, size_t n)
 	while (n && !output_background_is_over(&sc->output)) {
 		size_t part;
 
-		if (sc->room <= 0 && !announce_background(s)) {
+		if (sc->room <= 0 && !begin_screenful(s)) {
 			sc->behind.cut += n;
 			return;
 		}

@@ -430,6 +430,14 @@ void output_end(struct output *o, struct output_report *r)
 	say_again(o);
 }
 
+/* False of sequences that the filter drops, and of colours without text. What a
+ * sequence does to a terminal that gets all of them, we do not know. */
+static bool has_drawn(const struct vt *v)
+{
+	return v->mode == VT_RAW || v->dirty || v->deepest || v->pen.column ||
+	       v->bells;
+}
+
 void output_background(
 	struct output *o, const void *buf, size_t n, struct output_report *r)
 {
@@ -443,6 +451,8 @@ void output_background(
 	o->vt.late = true;
 	o->vt.lf_returns = true; /* the sink makes \r\n of \n */
 	vt_feed(&o->vt, buf, shown);
+	vt_finish(&o->vt, r->cut > 0);
+	r->drawn = shown && has_drawn(&o->vt);
 	finish_filter(o, r, r->cut > 0);
 }
 

@@ -252,6 +252,7 @@ struct output_report {
 	uint64_t cut;			 /* bytes written, but not shown */
 	uint64_t dropped[VT_DROP_KINDS]; /* sequences */
 	bool newline_added; /* because the cursor was not on an empty row */
+	bool drawn; /* background output: anything of it is seen or heard */
 };
 
 /* Caller's storage; opaque. */
@@ -323,7 +324,7 @@ int output_silence_ms(bool dead);
 void output_end(struct output *o, struct output_report *r);
 
 /* Show output that came after the mark or between cells, and leave the terminal
- * as output_end() does. The caller has announced the output above. We show at
+ * as output_end() does. The caller announces the output above it. We show at
  * most head_bytes until the next cell begins. The sink makes \r\n of \n. */
 void output_background(
 	struct output *o, const void *buf, size_t n, struct output_report *r);

@@ -425,6 +425,60 @@ import os, threading, time""")
         ["¦ [background output follows]", "o", "ne", "", "two", "three"]
 
 
+FOLLOWS = "¦ [background output follows]"
+
+
+def behind(s, pieces):
+    """Have a thread write these behind the end of a cell."""
+    s.run("""\
+def behind(*pieces):
+    for piece in pieces:
+        time.sleep(0.2)
+        os.write(1, piece)
+import os, threading, time""")
+    row = s.enter(f"threading.Thread(target=behind, args=[{pieces}]).start()")
+    s.wait_prompt()
+    return row
+
+
+def test_only_output_that_is_seen_is_announced(cb):
+    """What the filter drops takes a screenful, too, and is counted."""
+    s = cb.session("--set", "cell.background=run", size=(5, 60))
+    row = behind(s, r"b'\x1b]0;' + b't' * 40 + b'\7', b'\x1b[31m' * 7, b'\r',"
+                    r" b'x'")
+    s.expect_since(row, "^x$")
+    s.wait_prompt()
+    assert s.screen.rows(row, s.screen.here()) == [FOLLOWS, "x"]
+    # The control, and the count.
+    s.run("None")
+    for piece in (r"b'\n'", "b' '", r"b'\a'", r"b'\xff'"):
+        row = behind(s, piece)
+        s.expect_since(row, "background output follows")
+    assert "1 terminal sequence dropped: title" in s.all_text()
+
+
+def test_the_end_of_a_line_that_was_shown_is_not_announced(cb):
+    """The line fills the screenful."""
+    s = cb.session("--set", "cell.background=run", size=(5, 60))
+    row = behind(s, r"b'one', b'\n', b'two'")
+    s.expect_since(row, "^two$")
+    s.wait_prompt()
+    assert s.screen.rows(row, s.screen.here()) == \
+        [FOLLOWS, "one", FOLLOWS, "two"]
+
+
+@pytest.mark.parametrize("key", ["\x03", "\r", "\x04"])
+def test_output_below_a_line_that_the_person_left_is_announced_anew(cb, key):
+    s = cb.session("--set", "cell.background=run")
+    row = behind(s, r"*[b'late\n'] * 99")
+    s.expect_since(row, "^late$")
+    s.type(key)
+    s.expect_since(row, "^>>>.*\n(¦.*\n|>>>\n)*late$")
+    rows = s.screen.rows(row)
+    left = [n for n, x in enumerate(rows) if x.startswith(">>>")][0]
+    assert rows[rows.index("late", left) - 1] == FOLLOWS, s.picture()
+
+
 def vi_line(session, keys, expected):
     """What stands at the prompt after these keys; Escape is \\x1b."""
     session.type(keys)
