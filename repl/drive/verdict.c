@@ -110,11 +110,11 @@ static void add_cause(struct verdict_line *l, const struct jail_done *d,
 		add_words(l, "crashed: %s", name ? name : "unknown signal");
 		return;
 	case HOW_EXITED:
-		add_words(l, "os._exit(%d) ended Python", d->status);
+		add_words(l, "Python exited with status %d", d->status);
 		return;
 	case HOW_LOST:
 		add_words(l,
-			"the cell broke Python's link to the session · killed");
+			"Python's link to the session broke · killed");
 		return;
 	case HOW_REFUSED:
 		add_words(l, "not run: %s", d->text);

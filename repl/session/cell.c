@@ -254,8 +254,8 @@ static void apply_end(struct session *s, const char *src)
 		session_stay(s);
 	if (exits && !leaves && done->after == AFTER_KEPT)
 		session_frame(s,
-			"the cell called exit(%d) · the session goes on · exit "
-			"or Ctrl-D leaves",
+			"the cell ended with exit status %d · the session goes "
+			"on · exit or Ctrl-D leaves",
 			done->status);
 	if (done->after == AFTER_ENDED)
 		session_end(s, leaves ? done->status : 1);

@@ -374,7 +374,7 @@ def test_a_verdict_begins_a_row_with_nothing_below(cb, left):
     rows = s.screen.rows()
     here = s.screen.here()
     assert re.search("^\xa6 \\[\\d terminal sequences? dropped: [\\w, ]+\\]\n"
-                     "\xa6 \\[os._exit\\(3\\) ended Python .*(\n\xa6  .*)*\\Z",
+                     "\xa6 \\[Python exited with status 3 .*(\n\xa6  .*)*\\Z",
                      "\n".join(rows[:here]), re.M), s.picture()
     assert not any(rows[here + 1:]), s.picture()
 
@@ -386,8 +386,8 @@ def test_a_verdict_begins_a_row_in_a_window_that_got_wider(cb):
                   " os._exit(3)")
     s.wait(lambda: s.screen.here() > row and s.at_prompt(), "the prompt", 40)
     rows = s.screen.rows(row)
-    assert [x for x in rows if "ended Python" in x] == \
-        [x for x in rows if x.startswith("\xa6 [os._exit(3) ended Python")]
+    assert [x for x in rows if "Python exited" in x] == \
+        [x for x in rows if x.startswith("\xa6 [Python exited with status 3")]
 
 
 FLOOD = r"""

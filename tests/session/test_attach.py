@@ -403,7 +403,7 @@ def test_system_exit_in_a_cell_that_nobody_sees_does_not_end_the_session(many):
     s.expect_since(row, "^on")
     many.lose(s, until_end=True)
     t = many.start("--attach", start=False)
-    t.expect("the cell called exit")
+    t.expect("the cell ended with exit")
     t.wait_prompt()
     assert t.run("1") == "1"
 

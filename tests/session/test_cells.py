@@ -163,7 +163,7 @@ def test_output_without_a_newline_leaves_the_prompt_on_its_own_line(session):
     assert session.run("1") == "1"
 
 
-GOES_ON = "the cell called exit(%d) · the session goes on · exit or Ctrl-D"
+GOES_ON = "the cell ended with exit status %d · the session goes on"
 
 
 def test_system_exit_ends_the_code_and_not_the_session(session, tmp_path):

@@ -327,7 +327,7 @@ def test_messages_reach_the_terminal_when_output_goes_to_a_file(cb):
     enter("print('one')")
     printed("one\n")
     enter("import os; os._exit(3)")
-    s.expect("ended Python")
+    s.expect("Python exited")
     enter(":rm missing")
     s.expect("missing: there is no such file in the home")
     enter("print(open('a', 'w').close())")

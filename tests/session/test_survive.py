@@ -52,7 +52,9 @@ BAD_CELLS = {
                  r"crashed: Segmentation fault · back to the state"),
     "abort": ("import os; os.abort()", r"crashed: Aborted · back to"),
     "os_exit": ("import os; os._exit(3)",
-                r"os\._exit\(3\) ended Python · back to the state"),
+                r"Python exited with status 3 · back to the state"),
+    "exit_of_c": ("import ctypes; ctypes.CDLL(None).exit(3)",
+                  r"Python exited with status 3 · back to the state"),
     "sigkill_of_itself": ("import os; os.kill(os.getpid(), 9)",
                           r"crashed: Killed · back to the state"),
     "sigkill_of_the_process_group": (

@@ -148,13 +148,12 @@ static void os_exit_and_a_lost_link_have_their_verdicts(void **state)
 
 	(void)state;
 	expect(&d, NULL,
-		"os._exit(3) ended Python · back to the state before cell 2 "
-		"(0 names)");
+		"Python exited with status 3 · back to the state before "
+		"cell 2 (0 names)");
 	d.how = HOW_LOST;
 	expect(&d, NULL,
-		"the cell broke Python's link to the session · killed · back "
-		"to "
-		"the state before cell 2 (0 names)");
+		"Python's link to the session broke · killed · back to the "
+		"state before cell 2 (0 names)");
 }
 
 static void the_process_limit_is_named_with_ended_leftovers(void **state)
