@@ -201,7 +201,7 @@ static void say_again(struct output *o)
  * behind the bar. */
 void output_say(struct output *o, const char *text)
 {
-	char safe[200], line[256];
+	char safe[FRAME_MAX], line[FRAME_MAX + 64];
 	int n;
 
 	vt_pen_flush(&o->vt);
@@ -215,7 +215,7 @@ void output_say(struct output *o, const char *text)
 	text_safe(safe, sizeof(safe), text, strlen(text));
 	n = snprintf(line, sizeof(line),
 		"\0337\033[9999;1H\033[m\033(B\017[%s]\033[K\0338", safe);
-	if (strlen(text) + 2 < (size_t)o->opts.columns)
+	if (layout_columns(safe, strlen(safe)) + 2 < o->opts.columns)
 		o->opts.sink(o->opts.arg, line, (size_t)n);
 }
 

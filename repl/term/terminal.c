@@ -334,9 +334,11 @@ int terminal_signals_open(struct signals *s, bool session, struct err *e)
 		signal(SIGTTOU, SIG_IGN);
 	}
 	s->fd = s->signal = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s->fd < 0)
-		return err_errno(e, "open a descriptor for signals");
-	return 0;
+	if (s->fd >= 0)
+		return 0;
+	err_errno(e, "open a descriptor for signals");
+	sigprocmask(SIG_SETMASK, &s->before, NULL);
+	return -1;
 }
 
 void terminal_signals_close(struct signals *s)

@@ -554,6 +554,34 @@ static void without_a_line_function_the_sink_gets_the_frame(void **state)
 	fixture_free(f);
 }
 
+/* True if the text is written to an alternate screen of 20 columns. */
+static bool is_said_there(const char *text)
+{
+	struct fixture *f = fixture_new(100, 0);
+	bool said;
+
+	f->opts.columns = 20;
+	output_begin(&f->o, &f->opts);
+	output_feed(&f->o, "\x1b[?1049h", 8);
+	f->s.n = 0;
+	output_say(&f->o, text);
+	said = f->s.n > 0;
+	fixture_free(f);
+	return said;
+}
+
+static void what_is_said_on_the_alternate_screen_fits_as_it_is_shown(
+	void **state)
+{
+	(void)state;
+	assert_true(is_said_there("17 columns ······"));
+	assert_false(is_said_there("18 columns ·······"));
+	assert_true(is_said_there("17 columns xxxxxx"));
+	assert_false(is_said_there("18 columns xxxxxxx"));
+	/* A control takes more columns than bytes. */
+	assert_false(is_said_there("\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -577,6 +605,8 @@ int main(void)
 		cmocka_unit_test(a_guest_cannot_write_a_frame_line),
 		cmocka_unit_test(frame_lines_are_in_brackets_and_safe),
 		cmocka_unit_test(frame_lines_are_folded_at_words),
+		cmocka_unit_test(
+			what_is_said_on_the_alternate_screen_fits_as_it_is_shown),
 		cmocka_unit_test(
 			without_a_line_function_the_sink_gets_the_frame),
 	};

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -338,9 +339,31 @@ static void test_a_line_of_any_length_arrives_whole(void **state)
 	}
 }
 
+static void no_signal_stays_blocked_without_a_descriptor(void **state)
+{
+	struct rlimit all, none;
+	struct signals sig;
+	sigset_t blocked;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = all.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &none);
+	assert_int_equal(terminal_signals_open(&sig, false, NULL), -1);
+	setrlimit(RLIMIT_NOFILE, &all);
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	assert_false(sigismember(&blocked, SIGINT));
+	/* The control. */
+	assert_int_equal(terminal_signals_open(&sig, false, NULL), 0);
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	assert_true(sigismember(&blocked, SIGINT));
+	terminal_signals_close(&sig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_signal_stays_blocked_without_a_descriptor),
 		cmocka_unit_test_setup_teardown(
 			test_output_waits_until_keys_reach_the_cell, set_up,
 			tear_down),
