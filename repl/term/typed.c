@@ -13,6 +13,9 @@
 /* Bytes of keys that we keep; a tty's input buffer holds fewer. */
 #define TYPED_MAX (64u << 10)
 
+/* Bytes of a line, without its end, that a tty keeps (N_TTY_BUF_SIZE - 1). */
+#define TTY_LINE_MAX 4095
+
 /* find_line(): no line begins there. */
 #define NONE ((size_t)-1)
 
@@ -310,6 +313,20 @@ static const char *cut_rest(
 	return why;
 }
 
+/* True if a line that we sent is longer than a tty keeps: the tty dropped the
+ * rest of it. */
+static bool is_cut_by_tty(const struct typed *t)
+{
+	size_t length = 0;
+
+	for (size_t i = 0; i < t->edited.n; i++) {
+		length = t->edited.s[i] == '\n' ? 0 : length + 1;
+		if (length > TTY_LINE_MAX)
+			return true;
+	}
+	return false;
+}
+
 const char *typed_unread(struct typed *t, char *left, size_t left_n,
 	const char **keys, size_t *n)
 {
@@ -317,18 +334,21 @@ const char *typed_unread(struct typed *t, char *left, size_t left_n,
 	 * returns one, the cell may have read the text that the key erases. */
 	const char *end = left_n ? memchr(left, '\n', left_n) : NULL;
 	size_t first = end ? (size_t)(end - left) : left_n;
+	static const char too_much[] = "it was too much";
 	bool raw = has_any_of(left, first, ERASING), fits;
 	size_t at, line;
 
 	*n = 0;
 	strbuf_add(&t->edited, t->keys.s, t->sent);
 	if (t->lost || t->edited.failed)
-		return "it was too much";
+		return too_much;
 	t->edited.n = typed_edit(t->edited.s, t->edited.n);
 	left_n = typed_edit(left, left_n);
 	fits = is_end(t->edited.s, t->edited.n, left, left_n, &at);
 	if (!fits)
-		return "the cell changed how its terminal reads keys";
+		return is_cut_by_tty(t)
+			       ? too_much
+			       : "the cell changed how its terminal reads keys";
 	line = raw ? NONE : find_line(t, at);
 	if (line == NONE)
 		return cut_rest(t, at, keys, n);

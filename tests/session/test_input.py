@@ -744,6 +744,20 @@ def test_output_that_equals_the_keys_typed_ahead_is_no_echo(cb):
     assert s.run("_") == "77"
 
 
+@pytest.mark.parametrize("n", [4095, 4096])
+def test_a_line_typed_ahead_that_no_tty_keeps_was_too_much(cb, n):
+    """The tty drops the end of it. The cell has changed nothing."""
+    s = cb.session(size=(70, 80))
+    busy(s)
+    s.type(("0123456789" * n)[:n])
+    said = "what was typed ahead is dropped: it was too much"
+    s.wait(lambda: said in s.all_text() if n > 4095
+           else ">>> 0123" in s.all_text(), "what becomes of it")
+    s.type("\x03")
+    s.wait_prompt()
+    assert (said in s.all_text()) == (n > 4095)
+
+
 def test_ctrl_d_typed_ahead_ends_the_session_at_the_next_prompt(session):
     typed_while_running(session, "\x04")
     assert session.wait_exit() == 0
