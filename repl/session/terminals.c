@@ -312,16 +312,20 @@ static void show_again(struct session *s, bool unseen)
 	}
 	session_frame(s,
 		"session %d again · what cell %u wrote last may not have come "
-		"· :out %u for all",
+		"· :out %u",
 		control_id(s->control), (unsigned)s->cell_no,
 		(unsigned)s->cell_no);
 	if (o->total == o->bytes.n)
 		show_end(s, o->bytes.s, o->bytes.n, false);
 }
 
+/* Several cells, processes in the background and we may have written what was
+ * missed. :out has the output of one cell. */
 static void show_missed(
 	struct session *s, const char *buf, size_t n, uint64_t cut, bool unseen)
 {
+	const struct record_output *o =
+		record_find_output(s->record, s->cell_no);
 	uint64_t lines = cut + detached_count_lines(buf, n) +
 			 (n > 0 && buf[n - 1] != '\n');
 	char follow[64] = "", out[64] = "", count[64];
@@ -333,10 +337,9 @@ static void show_missed(
 	if (lines > MISSED_LINES)
 		snprintf(follow, sizeof(follow), ", the last %d follow",
 			MISSED_LINES);
-	if ((unseen || lines > MISSED_LINES) &&
-		record_find_output(s->record, s->cell_no))
-		snprintf(out, sizeof(out), " · :out %u for all",
-			(unsigned)s->cell_no);
+	if ((unseen || lines > MISSED_LINES) && o && o->bytes.n)
+		snprintf(out, sizeof(out), " · :out %u for cell %u",
+			(unsigned)s->cell_no, (unsigned)s->cell_no);
 	session_frame(s, "missed while away: %s%s%s",
 		text_count(count, sizeof(count), lines, "line", NULL), follow,
 		out);

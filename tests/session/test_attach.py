@@ -31,10 +31,25 @@ def test_a_cell_goes_on_without_a_terminal(many):
     s.expect_since(row, "^n 1$")
     many.lose(s, until_end=True)
     t = many.start("--attach")
-    t.expect(r"\[missed while away: \d+ lines, the last 20 follow · :out \d")
+    t.expect(r"\[missed while away: \d+ lines, the last 20 follow · :out 2 for"
+             r"\s(¦\s+)?cell 2\]$")
     t.expect("^n 39$")
     assert t.run("x + 1, d") == "(42, 39)"
     assert t.leave() == 0
+
+
+def test_out_is_not_said_to_have_what_the_background_wrote(many):
+    s = many.start("-s", "cell.background=run")
+    s.run("import os, threading, time")
+    s.run("def late():\n    while not os.path.exists('go'): time.sleep(0.01)\n"
+          "    os.write(1, b'late\\n' * 99); open('went', 'w').close()\n")
+    s.run("threading.Thread(target=late).start()")
+    row = s.enter("time.sleep(1); open('go', 'w').close()")
+    s.wait(lambda: s.screen.here() >= row, "the cell to run")
+    many.lose(s, until_end=True)
+    t = many.start("--attach")
+    t.run("while not os.path.exists('went'): time.sleep(0.01)\n")
+    assert "late" in t.all_text() and ":out" not in t.all_text()
 
 
 @pytest.mark.parametrize("was_seen", [False, True])
