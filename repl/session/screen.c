@@ -152,7 +152,10 @@ static void begin_output(struct session *s, const char *mark)
 		.columns = s->term->cols,
 		.head_bytes = (uint64_t)s->cfg->limits.output_bytes,
 		.mark = mark,
-		.cell = mark ? s->cell_no : 0,
+		.cell = mark && s->cfg->limits.output_bytes <
+						(int64_t)RECORD_OUTPUT_BYTES
+				? s->cell_no
+				: 0,
 		.sink = sink_filtered,
 		.tap = mark ? tap_output : NULL,
 		.copy = mark ? copy_to_watchers : NULL,
@@ -552,7 +555,8 @@ void screen_end_output(struct session *s)
 	watchers_add(s, WATCHER_END, 0, "", 0);
 	s->screen->holder = SESSION;
 	s->output = NULL;
-	output_summary(&r, print_frame, s);
+	if (!s->aside) /* :out shows what the filter would drop */
+		output_summary(&r, print_frame, s);
 	screen_tell_background(s);
 }
 

@@ -85,7 +85,9 @@ void session_frame(struct session *s, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	detached_say(s, text);
-	if (s->output && s->term->out_tty) {
+	/* :out keeps the output of its cell from the screen, and no line of
+	 * ours. */
+	if (s->output && !s->aside && s->term->out_tty) {
 		output_say(s->output, text);
 		return;
 	}

@@ -264,3 +264,22 @@ def test_out_has_what_was_written_before_a_value_that_is_cut(cb):
     s.wait(lambda: rows_shown(s)[-1].endswith(" ...]"), "the cut end")
     s.type("q")
     s.expect("value of cell 1 is not there any more: this was shown of it")
+
+
+def test_lines_of_ours_are_shown_while_out_computes_a_value(cb):
+    """The cell of :out shows nothing, and its filter drops nothing."""
+    s = cb.session("-q", "-s", "session.lifetime=65s", size=(60, 80))
+    s.run("import time; slow = 0\nclass X:\n"
+          "    def __repr__(self): time.sleep(slow); return '\\x1b]0;t\\7X'\n")
+    s.run("[X()] * 1500")
+    s.run("slow = 0.005")
+    assert "session ends" not in s.all_text()
+    row = s.screen.here()
+    s.type(":out 2\r")
+    s.expect_since(row, r"^¦ \[the session ends in 60 s: lifetime limit\]")
+    s.expect("q leaves")
+    s.type("q")
+    s.wait_prompt()
+    rows = s.screen.rows(row)
+    assert len([x for x in rows if "session ends" in x]) == 1
+    assert not [x for x in rows if "dropped" in x]
