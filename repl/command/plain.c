@@ -151,7 +151,7 @@ static void add_habit(
 	add_literal(b, s + at, h->end - at);
 	strbuf_puts(b, value ? ", shell=True, stdout=subprocess.PIPE, "
 			       "text=True).stdout.splitlines()"
-			     : ", shell=True)");
+			     : ", shell=True);"); /* shows no value */
 }
 
 void plain_add(struct strbuf *b, const char *src, size_t n, bool habit)

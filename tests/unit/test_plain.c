@@ -44,16 +44,16 @@ static void python_stays_as_it_is(void **state)
 static void a_line_of_the_shell_becomes_a_call(void **state)
 {
 	(void)state;
-	expect("!ls -l", true, RUN "subprocess.run(\"ls -l\", shell=True)");
+	expect("!ls -l", true, RUN "subprocess.run(\"ls -l\", shell=True);");
 	expect("x = !ls *.csv\nlen(x)", false,
 		RUN "x = subprocess.run(\"ls *.csv\"" LINES "\nlen(x)");
 	expect("for f in x:\n    !echo \"{f}\" | awk '{print $1}'\nx", false,
 		"for f in x:\n    " RUN
 		"subprocess.run(f\"echo \\x22{f}\\x22 | "
-		"awk '{{print $1}}'\", shell=True)\nx");
+		"awk '{{print $1}}'\", shell=True);\nx");
 	expect("!!ls", false, RUN "subprocess.run(\"ls\"" LINES);
 	expect("!a \\\n b\n1", false,
-		RUN "subprocess.run(\"a \\x5c\\x0a b\", shell=True)\n1");
+		RUN "subprocess.run(\"a \\x5c\\x0a b\", shell=True);\n1");
 }
 
 static void any_other_habit_becomes_a_comment(void **state)
