@@ -12,7 +12,7 @@ import pytest
 import hindered
 import hosttree
 from evaluation import REPORT, START, Stream, packed, unpacked
-from figures import needs_matplotlib
+from figures import needs
 from world import WHOLE
 
 
@@ -360,7 +360,7 @@ def test_files_of_code(ev):
 
 
 def test_figures_become_pictures(ev, cb):
-    needs_matplotlib(cb)
+    needs(cb, "matplotlib")
     r = ev({"code": "import matplotlib.pyplot as plt\n"
                     "plt.plot([1, 2])\nplt.figure()\nplt.show()\nNone"},
            args=("-t", "60s"))

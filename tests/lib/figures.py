@@ -29,11 +29,11 @@ def pyplot(cb):
     """What a cell does first: `plt` is matplotlib's, or what takes its place."""
     if not WHOLE:
         return STAND_IN
-    needs_matplotlib(cb)
+    needs(cb, "matplotlib")
     return "import matplotlib.pyplot as plt\n"
 
 
-def needs_matplotlib(cb):
-    code = "import importlib.util as u; exit(not u.find_spec('matplotlib'))"
+def needs(cb, module):
+    code = f"import importlib.util as u; exit(not u.find_spec('{module}'))"
     if cb.run("-c", code).code:
-        pytest.skip("matplotlib is not installed")
+        pytest.skip(module + " is not installed")

@@ -7,7 +7,8 @@ typed and what is then between the line and the next prompt, without empty
 lines and without `Out[N]:`. `~` begins a pattern for the whole text, and `…`
 says that only the end counts. In the keys, `{Name}` is a key, `{see:PATTERN}`
 waits until the line matches up to the cursor, and `{out:PATTERN}` until the
-cell that `{Run}` has started writes that.
+cell that `{Run}` has started, or a list of Tab's, has that. `ended` is what a
+step brings that ends the session. WORK is the working directory on the host.
 """
 
 FILE = ("hour.py", "import sys\nfrom_file = 7 * 6\nprint('ran', sys.argv[1:])\n")
@@ -134,6 +135,85 @@ BOTH = {
         ("import asyncio{Enter}", ""),
         ("await asyncio.sleep(0, 'awaited'){Enter}", "'awaited'"),
     ],
+    "columns": [
+        ("class Score:{Enter}mean_of_all = 5{Enter}{Enter}", ""),
+        ("class Frame:{Enter}score = property(lambda self: Score()){Enter}"
+         "def __dir__(self): return ['score', 'grade']{Enter}"
+         "def _ipython_key_completions_(self): return ['score', 'grade']"
+         "{Enter}def __getitem__(self, key): return Score(){Enter}{Enter}", ""),
+        ("df = Frame(){Enter}", ""),
+        ("df.gr{Tab}{see:df\\.grade$}{Ctrl-C}", "~.*"),
+        ("df.sco{Tab}{see:df\\.score$}.mean{Tab}{see:mean_of_all$}{Enter}",
+         "5"),
+        ("df['gr{Tab}{see:df\\['grade'?\\]?$}{Ctrl-C}", "~.*"),
+    ],
+    "arrays": [
+        ("import numpy{Enter}", ""),
+        ("a = numpy.zeros(2, dtype=[('speed', float), ('wide', int)]){Enter}",
+         ""),
+        ("a['sp{Tab}{out:speed}{Ctrl-U}a.mea{Tab}{see:a\\.mean$}{Ctrl-C}",
+         "~.*"),
+    ],
+    "frames": [
+        ("import pandas{Enter}", ""),
+        ("df = pandas.DataFrame({'score': [1, 2], 'name': ['x', 'y']}){Enter}",
+         ""),
+        ("df{Enter}", "   score name\n0      1    x\n1      2    y"),
+        ("pandas.DataFrame({'column %d' % i: range(99) for i in range(20)})"
+         "{Enter}",
+         "~(?s) +column 0 .* column 3  \\.\\.\\.  column 16 .*\n"
+         "\\[99 rows x 20 columns\\]"),
+    ],
+    "shell": [
+        ("x = !echo one; echo two{Enter}", ""),
+        ("x, x.s, x.n{Enter}", "(['one', 'two'], 'one two', 'one\\ntwo')"),
+        ("v = 5{Enter}", ""),
+        ("!echo {v + 1} $v{Enter}", "6 5"),
+        ("!echo {nosuch}{Enter}", "{nosuch}"),
+        ("_exit_code{Enter}", "0"),
+        ("%cat hour.py{Enter}", "~(?s)import sys\n.*"),
+        ("%env A=5{Enter}", "env: A=5"),
+        ("%env A{Enter}", "'5'"),
+    ],
+    "bare words": [
+        ("cat hour.py{Enter}", "~(?s)import sys\n.*"),
+        ("cp hour.py b.py{Enter}", ""),
+        ("ls *.py{Enter}", "b.py  hour.py"),
+        ("rm b.py{Enter}", ""),
+        ("ls *.py{Enter}", "hour.py"),
+        ("run hour.py 1{Enter}", "ran ['1']"),
+        ("timeit -n 2 -r 2 1 + 1{Enter}", "~[\\d.]+ .?s ± .*2 .*"),
+        ("env B=5{Enter}", "env: B=5"),
+    ],
+    "what was run": [
+        ("x = 3{Enter}", ""),
+        ("!echo {x}{Enter}", "3"),
+        ("_i, _ii, _i1{Enter}", "('!echo {x}', 'x = 3', 'x = 3')"),
+        ("In[1]{Enter}", "'x = 3'"),
+    ],
+    "after an error": [
+        ("def g(n):{Enter}return 1 / n{Enter}{Enter}", ""),
+        ("g(0){Enter}", "…ZeroDivisionError: division by zero"),
+        ("%tb{Enter}", "…ZeroDivisionError: division by zero"),
+        ("%debug{Run}{out:(db>|\\(Pdb\\))$}p 6 * n{Enter}{out:^0$}q{Enter}",
+         "~(?s).*return 1 / n.*"),
+        ("%psource g{Enter}", "def g(n):\n    return 1 / n"),
+        ("import warnings{Enter}", ""),
+        ("warnings.warn('w'){Enter}",
+         "~.*UserWarning: w\n  warnings.warn\\('w'\\)"),
+        ("warnings.warn('w'){Enter}",
+         "~.*UserWarning: w\n  warnings.warn\\('w'\\)"),
+    ],
+    "questions": [
+        ("import os; os.environ['PAGER'] = 'cat'{Enter}", ""),
+        ("def h():{Enter}'how it is done'{Enter}{Enter}", ""),
+        ("help(h){Enter}",
+         "Help on function h in module __main__:\nh()\n    how it is done"),
+        ("*open*?{Enter}", "open"),
+    ],
+    "exit": [("v = 1{Enter}", ""), ("exit{Enter}", "ended")],
+    "quit": [("quit{Enter}", "ended")],
+    "exit()": [("exit(){Enter}", "ended")],
     "paste": [
         ("{paste:def g(n):\n    if n:\n        return 1\n    return 0\n}"
          "{Enter}", ""),
@@ -143,8 +223,113 @@ BOTH = {
     ],
 }
 
-# IPython loses a key that comes while it gives the terminal to input(). Of the
-# other keys it has none, or has another: its F2 calls an editor.
+# Where the two differ: what comes here, what comes there, and why. Keys that
+# differ, too, are a pair.
+DIFFER = {
+    "columns": [
+        *((*step, step[1], "") for step in BOTH["columns"][:3]),
+        (("df['sc{Tab}{see:df\\['score'\\]$}{Ctrl-C}",
+          "df['sc{Tab}{out:%%script}{Ctrl-U}{Enter}"), "~.*", "~.*",
+         "a key is the only thing that can stand there"),
+        (("df[['grade', 'sc{Tab}{see:'score'$}{Ctrl-C}",
+          "df[['grade', 'sc{Tab}{out:%%script}{Ctrl-U}{Enter}"), "~.*", "~.*",
+         "so it is in a list of keys"),
+        (("df['score'].mean{Tab}{see:mean_of_all$}{Ctrl-C}",
+          "df['score'].mean{Tab}{Ctrl-U}{Enter}"), "~.*", "~.*",
+         "a copy of Python may run the code that this needs"),
+    ],
+    "questions": [
+        *((*step, step[1], "") for step in BOTH["questions"][:2]),
+        ("h?{Enter}", "h()\nhow it is done",
+         "~(?s)Signature: h\\(\\)\nDocstring: how it is done\nFile: .*",
+         "the file of a cell says nothing"),
+        ("h??{Enter}", "def h():\n    'how it is done'",
+         "~(?s)Signature: h\\(\\)\nSource:\ndef h\\(\\):.*", "the same"),
+        ("?{Enter}", "~(?s):upload .*", "~(?s)IPython -- An enhanced .*",
+         "what there is differs"),
+        ("help{Enter}", "~(?s):upload .*", "~Type help\\(\\) for .*",
+         "the person asks for help, and this is the help"),
+        ("*int*?{Enter}", "~(?s)FloatingPointError\nInterruptedError\n.*",
+         "~(?s)FloatingPointError\nbreakpoint\nint\n.*",
+         "a large letter counts as a small one"),
+    ],
+    "sys.exit()": [
+        ("import sys; kept = 1; sys.exit(3){Enter}",
+         "¦ [the cell called exit(3) · the session goes on · "
+         "exit or Ctrl-D leaves]",
+         "~(?s)An exception has occurred, use %tb .*",
+         "the line says what goes on, and how to leave"),
+        ("kept{Enter}", "1", "1", ""),
+        ("open('s.py', 'w').write('left = 1\\nimport sys\\nsys.exit(2)\\n');"
+         "{Enter}", "", "", ""),
+        ("%run s.py{Enter}", "~¦ \\[the cell called exit\\(2\\) .*",
+         "~(?s)An exception has occurred, use %tb .*", "the same"),
+        ("left{Enter}", "1", "1", ""),
+        ("def f(): exit(){Enter}{Enter}", "", "", ""),
+        ("f(){Enter}", "~¦ \\[the cell called exit\\(0\\) .*", "ended",
+         "only exit alone leaves: code that calls it, as one finds it, does not"),
+    ],
+    "figures": [
+        ("import matplotlib; matplotlib.use('Agg'); "
+         "import matplotlib.pyplot as plt{Enter}", "", "", ""),
+        ("plt.plot([1, 2]){Enter}", "~(?s)▀.*:download figure-1\\.png\\]",
+         "~\\[<matplotlib.*>\\]", "a picture is what the person wants"),
+        ("plt.get_fignums(){Enter}", "[]", "[1]",
+         "what was drawn is closed: the next plot begins a new figure"),
+        ("plt.plot([1, 2]);{Enter}", "~(?s)▀.*:download figure-2\\.png\\]", "",
+         "the semicolon hides the value, not the picture"),
+        ("plt.figure(figsize=(3, 2)); plt.plot([3]); plt.show(){Enter}",
+         "~(?s)▀.*figure 3 · 300x200 .*", "~(?s).*", "show() shows"),
+        ("plt.get_fignums(){Enter}", "[]", "[1, 2]", "and closes"),
+    ],
+    "threads and walls": [
+        ("import threading, time{Enter}", "", "", ""),
+        ("threading.Thread(target=time.sleep, args=(99,), daemon=True).start()"
+         "{Enter}", "¦ [1 thread is stopped until the next cell]", "",
+         "nothing runs here between cells"),
+        ("'a' * 10**13{Enter}",
+         "~(?s).*MemoryError\n¦ \\[memory limit: 512 MiB · variables kept\\]",
+         "~(?s).*MemoryError: ?",
+         "the limit is the session's, not the machine's"),
+        ("open('WORK/hour.py').read(6){Enter}",
+         "~(?s).*FileNotFoundError: .*\n¦ \\[the jail has no host files · .*",
+         "'import'", "that is what the jail is for"),
+        ("import urllib.request as u; u.urlopen('http://127.0.0.1:9'){Enter}",
+         "~(?s).*unreachable>\n¦ \\[there is no network in the jail\\]",
+         "…Connection refused>", "the same"),
+    ],
+    "long values and mistakes": [
+        ("list(range(1003)){Enter}",
+         "~(?s)\\[0, 1, .*, 999, \\.\\.\\.\\]\n"
+         "¦ \\[the first 1,000 items are shown · :out 1 for all\\]",
+         "~(?s)\\[0,\n 1,\n.*\n 999,\n \\.\\.\\.\\]",
+         "as many, on a screen instead of a thousand lines"),
+        (("def f(:{Enter}", "def f(:{Enter}{see:^ +\\.\\.\\.:}{Alt-Enter}"),
+         "…SyntaxError: invalid syntax", "…SyntaxError: invalid syntax",
+         "no further line can mend this one"),
+    ],
+    "magics": [
+        ("first = 1{Enter}", "", "", ""),
+        ("!false{Enter}", "exit status 1", "", "a command that fails is seen"),
+        ("%hist -n{Enter}", "   1: first = 1\n   2: !false",
+         "   1: first = 1\n   2: !false\n   3: %hist -n",
+         "what only asks the session is no cell"),
+        ("%history -g first*{Enter}", "first = 1", "~(?s).*1: first = 1\n.*",
+         "the same"),
+        ("%who int{Enter}", "first  int  28 B  1", "first",
+         "there is room for the value"),
+        ("In[2]{Enter}", "'!false'", "\"get_ipython().system('false')\"",
+         "it is what was typed"),
+        ("%reset -f{Enter}", "~(?s)¦ \\[a fresh Python .*", "",
+         "it can be taken back, and says so"),
+        ("first{Enter}", "~(?s).*name 'first' is not defined.*",
+         "…name 'first' is not defined", ""),
+    ],
+}
+
+# IPython loses a key that comes while it gives the terminal to input(), and has
+# no `:` commands. Of the other keys it has none, or has another: its F2 calls an
+# editor. Behind a frame it answers Tab, but on a busy host not each time.
 HERE = {
     "more keys": [
         ("'one two'{Left}{Alt-T}{Enter}", "'two one'"),
@@ -156,7 +341,27 @@ HERE = {
          "in\nout"),
         ("2 ** {F1}{see:2 \\*\\*$}3{Enter}", "8"),
     ],
+    "columns of a frame": [
+        ("import pandas{Enter}", ""),
+        ("df = pandas.DataFrame({'score': [1, 2], 'name': ['x', 'y']}){Enter}",
+         ""),
+        ("df.sco{Tab}{see:df\\.score$}.medi{Tab}{see:median$}(){Enter}", "1.5"),
+        ("df['sco{Tab}{see:df\\['score'\\]$}.max(){Enter}", "2"),
+        ("df.describe().ilo{Tab}{see:iloc$}[-1, 0]{Enter}", "2.0"),
+        ("df.loc[df['name'] == 'x', 'sc{Tab}{see:'score'$} ].sum(){Enter}", "1"),
+    ],
     "input": [
         ("input('name? '){Run}{out:^name\\?}Ada{Enter}", "name? Ada\n'Ada'"),
     ],
+    "a line of the shell again": [
+        ("n = 6{Enter}", ""),
+        ("!echo {n}{Enter}", "6"),
+        (":edit{Enter}{see:!echo .n.$} 7{Enter}", "6 7"),
+        (":save s.py{Enter}", "~cells .* → s\\.py"),
+        (":load s.py{Enter}", "6\n6 7"),
+    ],
 }
+
+# What a chapter imports.
+NEEDS = {"arrays": "numpy", "frames": "pandas", "columns of a frame": "pandas",
+         "figures": "matplotlib"}

@@ -1,50 +1,30 @@
 # SPDX-License-Identifier: MIT
 """An ordinary hour of an IPython user, replayed here and in IPython."""
-import os
 import re
-import shutil
-import termios
 
 import pytest
 
 import hour
-import term
+from figures import needs
+from ipython import PATH, IPython
 
 KEYS = {
     "Enter": "\r", "Tab": "\t", "Backspace": "\x7f", "Up": "\x1b[A",
     "Down": "\x1b[B", "Right": "\x1b[C", "Left": "\x1b[D", "Home": "\x1b[H",
     "End": "\x1b[F", "Delete": "\x1b[3~", "F1": "\x1bOP", "F2": "\x1bOQ",
-    "F3": "\x1bOR",
+    "F3": "\x1bOR", "Alt-Enter": "\x1b\r",
 }
+IMPORTS = 60            # seconds that a cell with imports has
 TOKEN = re.compile(r"\{(?:(see|out|paste):(.*?)\}(?=$|[^\]})])|([A-Z][\w.-]*)\})",
                    re.S)
-# Debian's, unless another is named.
-IPYTHON = shutil.which(os.environ.get("CELLBLOCK_TEST_IPYTHON",
-                                      "/usr/bin/ipython3"))
-
-
-class IPython(term.Session):
-    """Its prompt has a number."""
-
-    def reads_keys(self):
-        """Whether its terminal library reads the terminal, which a prompt on
-        the screen alone does not say: a key that comes before or after is the
-        terminal's to echo and to translate."""
-        return self.screen.bracketed_paste and \
-            not termios.tcgetattr(self.slave)[3] & termios.ICANON
-
-    def at_prompt(self):
-        row = self.screen.cursor_row()
-        return bool(re.fullmatch(r"In \[\d+\]:", row)) and \
-            self.screen.cursor.x == len(row) + 1 and self.reads_keys()
 
 
 def key(name):
+    if name in KEYS:
+        return KEYS[name]
     if name.startswith("Ctrl-"):
         return chr(ord(name[-1]) & 0x1f)
-    if name.startswith("Alt-"):
-        return "\x1b" + name[-1].lower()
-    return KEYS[name]
+    return "\x1b" + name[-1].lower()
 
 
 def tokens(keys):
@@ -113,7 +93,11 @@ class Replay:
     def step(self, keys):
         s = self.s
         row = self.play(keys)
-        s.wait(lambda: s.screen.here() >= row and s.at_prompt(), "a prompt")
+        s.wait(lambda: s.process.poll() is not None or
+               s.screen.here() >= row and s.at_prompt(), "a prompt", IMPORTS)
+        if s.process.poll() is not None:
+            s.wait_exit()
+            return "ended"
         rows = s.screen.rows(row, s.screen.here())
         text = "\n".join(r.rstrip() for r in rows if r.strip())
         return re.sub(r"^Out\[\d+\]: ?\n?", "", text, flags=re.M)
@@ -127,38 +111,64 @@ def fits(text, wanted):
     return text == wanted
 
 
-def replay(session, chapter):
+def replay(cb, session, steps):
     player = Replay(session)
-    for keys, wanted in chapter:
-        text = player.step(keys)
+    for keys, wanted in steps:
+        text = player.step(keys.replace("WORK", str(cb.work)))
         assert fits(text, wanted), (keys, wanted, text, session.picture())
 
 
-def given(cb):
+def given(cb, chapter):
+    if chapter in hour.NEEDS:
+        needs(cb, hour.NEEDS[chapter])
     name, text = hour.FILE
     (cb.work / name).write_text(text)
     return str(cb.work / name)
 
 
+def differing(chapter, column):
+    """The steps of a chapter in which the two differ: 0 for here, 1 for there."""
+    return [(keys if isinstance(keys, str) else keys[column], ends[column])
+            for keys, *ends, _ in hour.DIFFER[chapter]]
+
+
+def replay_here(cb, chapter, steps):
+    path = given(cb, chapter)
+    with cb.session("-s", "cell.timeout=90s", "-s", "cell.cpu=90s",
+                    size=(40, 100)) as s:
+        s.run(f":upload {path}")
+        replay(cb, s, steps)
+
+
+def replay_in_ipython(cb, chapter, steps):
+    given(cb, chapter)
+    with IPython(cb, (40, 100)) as s:
+        replay(cb, s, steps)
+
+
+@pytest.mark.limit(120)
 @pytest.mark.parametrize("chapter", [*hour.BOTH, *hour.HERE])
 def test_the_hour_here(cb, chapter):
-    with cb.session(size=(40, 100)) as s:
-        s.run(f":upload {given(cb)}")
-        replay(s, {**hour.BOTH, **hour.HERE}[chapter])
+    replay_here(cb, chapter, {**hour.BOTH, **hour.HERE}[chapter])
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("chapter", hour.DIFFER)
+def test_what_differs_here(cb, chapter):
+    replay_here(cb, chapter, differing(chapter, 0))
 
 
 @pytest.mark.sampled(8)
 @pytest.mark.limit(180)
-@pytest.mark.skipif(not IPYTHON, reason="no IPython here")
+@pytest.mark.skipif(not PATH, reason="no IPython here")
 @pytest.mark.parametrize("chapter", hour.BOTH)
 def test_the_hour_in_ipython(cb, chapter):
-    given(cb)
-    # Two things of it go by how fast the host is: a thread that saves the
-    # history, which the next prompt reads, and an answer of the terminal about
-    # the cursor, which is echoed when it comes too late.
-    argv = [IPYTHON, "--no-banner", "--colors=NoColor", "--no-confirm-exit",
-            "--HistoryManager.db_cache_size=1000"]
-    env = {**cb.env, "IPYTHONDIR": str(cb.home / "ipython"),
-           "PROMPT_TOOLKIT_NO_CPR": "1"}
-    with IPython(argv, env, size=(40, 100), cwd=cb.work) as s:
-        replay(s, hour.BOTH[chapter])
+    replay_in_ipython(cb, chapter, hour.BOTH[chapter])
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.limit(180)
+@pytest.mark.skipif(not PATH, reason="no IPython here")
+@pytest.mark.parametrize("chapter", hour.DIFFER)
+def test_what_differs_in_ipython(cb, chapter):
+    replay_in_ipython(cb, chapter, differing(chapter, 1))

@@ -7,6 +7,7 @@ import zlib
 
 import pytest
 
+from figures import needs
 from graphics import Graphics, pixels, png
 
 HALF = "\N{UPPER HALF BLOCK}"
@@ -40,12 +41,6 @@ def drawing(cb, way=None, args=(), size=(24, 80), env=None, flag=True, **more):
 
 
 PATIENT = ("-s", "cell.timeout=90s", "-s", "cell.cpu=90s")
-
-
-def needs(cb, module):
-    if cb.run("-c", "import importlib.util, sys; sys.exit("
-              f"not importlib.util.find_spec('{module}'))").code:
-        pytest.skip(module + " is not installed")
 
 
 def halves(out):
