@@ -56,7 +56,7 @@ _cellblock_keys()
 		'serve.files:how many files --serve keeps'
 		'serve.keep:how long --serve keeps a file'
 		'serve.directory:where --serve keeps its files, which have no names'
-		'serve.token_file:file with the word that clients of --serve must know'
+		'serve.token_file:file with the tokens of clients of --serve'
 		'serve.sessions:sessions of --serve at a time'
 		'serve.drain:how long --serve still serves while /health says that it ends'
 		'serve.name:what the ids of sessions of --serve begin with'

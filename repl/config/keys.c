@@ -135,7 +135,7 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 	{"serve", "directory", CONFIG_DIR, FIELD(serve.directory), "/var/tmp", 0, 0,
 		TIGHTEN_NEVER, "where --serve keeps its files, which have no names", NULL},
 	{"serve", "token_file", CONFIG_DIR, FIELD(serve.token_file), "", 0, 0,
-		TIGHTEN_NEVER, "file with the word that clients of --serve must know", NULL},
+		TIGHTEN_NEVER, "file with the tokens of clients of --serve", NULL},
 	{"serve", "sessions", CONFIG_INT, FIELD(serve.sessions), "16", 0, 100000,
 		TIGHTEN_LOWER, "sessions of --serve at a time", NULL},
 	{"serve", "drain", CONFIG_TIME, FIELD(serve.drain_ms), "0", 0, HOUR,

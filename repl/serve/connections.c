@@ -642,6 +642,13 @@ bool connections_is_same(struct connections_peer a, struct connections_peer b)
 	return a.family == b.family && a.key == b.key;
 }
 
+bool connections_may_share(struct connections_peer a, struct connections_peer b)
+{
+	return (a.family != CONNECTIONS_TENANT &&
+		       b.family != CONNECTIONS_TENANT) ||
+	       connections_is_same(a, b);
+}
+
 int64_t connections_stalled_ms(const struct connections_client *c)
 {
 	return c->slow_ms ? now_ms() - c->slow_ms : 0;

@@ -213,7 +213,7 @@ static int add_stored_file(struct request *q, struct execute_files *files,
 
 	if (wrong)
 		return refuse_body(words, UNPROCESSABLE, wrong);
-	f = store_find(files->store, id);
+	f = store_find(files->store, id, files->who);
 	if (!f) {
 		snprintf(text, sizeof(text),
 			"File with ID '%.100s' not found for path '%.800s'.",

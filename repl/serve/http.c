@@ -38,6 +38,7 @@ struct header {
 struct exchange {
 	struct http *http;
 	struct connections_client *client;
+	struct connections_peer peer;
 	struct exchange *next, *before;
 	void *own;
 	bool keeps, whole;
@@ -82,6 +83,7 @@ static struct exchange *begin_exchange(
 		return NULL;
 	x->http = h;
 	x->client = c;
+	x->peer = connections_peer(c);
 	x->problem = STORE_FINE;
 	x->next = h->exchanges;
 	if (x->next)
@@ -575,7 +577,12 @@ size_t http_of_client(const struct exchange *x)
 
 struct connections_peer http_peer(const struct exchange *x)
 {
-	return connections_peer(x->client);
+	return x->peer;
+}
+
+void http_set_peer(struct exchange *x, struct connections_peer peer)
+{
+	x->peer = peer;
 }
 
 void http_set_own(struct exchange *x, void *own)

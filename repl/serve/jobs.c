@@ -229,7 +229,7 @@ void jobs_cancel(struct jobs *s, struct exchange *x)
 	if (!j)
 		return;
 	http_set_own(x, NULL);
-	metrics_gone(s->rules.metrics);
+	metrics_gone(tenants_metrics(s->rules.tenants, http_peer(x)));
 	drop_job(s, j);
 }
 
@@ -282,8 +282,8 @@ static void answer_job(struct jobs *s, struct job *j)
 	struct exchange *x = j->exchange;
 	int status = find_status(j);
 
-	metrics_ran(s->rules.metrics, limit, r->how == RUN_FAILED,
-		now_ns() - j->since_ns);
+	metrics_ran(tenants_metrics(s->rules.tenants, http_peer(x)), limit,
+		r->how == RUN_FAILED, now_ns() - j->since_ns);
 	if (s->log && limit != LIMIT_NONE)
 		log_limit(s->log, limit);
 	http_set_own(x, NULL);
@@ -373,7 +373,9 @@ static void start_job(struct jobs *s, struct job *j)
 static void want_jails(struct jobs *s)
 {
 	const struct config_serve *c = &s->rules.cfg->serve;
-	size_t room = (size_t)c->concurrent - s->running;
+	size_t most = (size_t)c->concurrent;
+	/* More may run than serve.concurrent, which was lowered meanwhile. */
+	size_t room = most > s->running ? most - s->running : 0;
 
 	for (unsigned i = 0; i < s->rules.npythons; i++)
 		for (int m = SPEC_PROGRAM; m <= SPEC_CELL; m++) {

@@ -11,12 +11,15 @@
 #include "repl/session/session.h"
 #include "repl/text/text.h"
 
+#include <stdio.h>
+
 static const double bounds[METRICS_BOUNDS] = {
 	.002, .003, .005, .01, .015, .025, .05, .1, .25, 1, 5, 30};
 
 void metrics_answered(struct metrics *m, int status)
 {
-	m->statuses[status / 100 % 6]++;
+	for (; m; m = m->all)
+		m->statuses[status / 100 % 6]++;
 }
 
 void metrics_ran(
@@ -25,29 +28,35 @@ void metrics_ran(
 	double s = (double)took_ns / 1e9;
 	int i = 0;
 
-	m->runs++;
-	m->failed += (uint64_t)failed;
-	m->limits[limit]++;
-	m->seconds += s;
 	while (i < METRICS_BOUNDS && s > bounds[i])
 		i++;
-	m->took[i]++;
+	for (; m; m = m->all) {
+		m->runs++;
+		m->failed += (uint64_t)failed;
+		m->limits[limit]++;
+		m->seconds += s;
+		m->took[i]++;
+	}
 }
 
 void metrics_gone(struct metrics *m)
 {
-	m->gone++;
+	for (; m; m = m->all)
+		m->gone++;
 }
 
 void metrics_session(struct metrics *m)
 {
-	m->sessions++;
+	for (; m; m = m->all)
+		m->sessions++;
 }
 
 void metrics_cell(struct metrics *m, enum jail_limit limit)
 {
-	m->cells++;
-	m->limits[limit]++;
+	for (; m; m = m->all) {
+		m->cells++;
+		m->limits[limit]++;
+	}
 }
 
 static void print_head(
@@ -83,9 +92,50 @@ static void print_time(struct strbuf *b, const struct metrics *m)
 		(unsigned long long)m->runs);
 }
 
-void metrics_print(struct strbuf *b, const struct metrics *m,
+/* The figures of each tenant, if there are any. */
+static void print_tenants(struct strbuf *b, const struct tenants *t)
+{
+	static const struct {
+		const char *name, *label, *help;
+		size_t at;
+	} counters[] = {
+		{"answers_total", ",status=\"2xx\"",
+			"Answers to a tenant, by status.",
+			offsetof(struct metrics, statuses[2])},
+		{"answers_total", ",status=\"4xx\"", NULL,
+			offsetof(struct metrics, statuses[4])},
+		{"answers_total", ",status=\"5xx\"", NULL,
+			offsetof(struct metrics, statuses[5])},
+		{"runs_total", "", "Programs of a tenant that ran.",
+			offsetof(struct metrics, runs)},
+		{"sessions_total", "", "Sessions that a tenant began.",
+			offsetof(struct metrics, sessions)},
+		{"cells_total", "", "Cells of a tenant that ended.",
+			offsetof(struct metrics, cells)},
+	};
+	const struct metrics *m;
+	const char *name;
+	char full[64];
+
+	if (!tenants_each(t, 0, &name))
+		return;
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+		snprintf(full, sizeof(full), "tenant_%s", counters[i].name);
+		if (counters[i].help)
+			print_head(b, full, "counter", counters[i].help);
+		for (size_t k = 0; (m = tenants_each(t, k, &name)); k++)
+			strbuf_printf(b, "cellblock_%s{tenant=\"%s\"%s} %llu\n",
+				full, name, counters[i].label,
+				(unsigned long long)*(
+					const uint64_t *)((const char *)m +
+							  counters[i].at));
+	}
+}
+
+void metrics_print(struct strbuf *b, const struct tenants *t,
 	const struct metrics_now *now)
 {
+	const struct metrics *m = tenants_all(t);
 	const struct pool_count *c = now->jails;
 
 	print_head(b, "answers_total", "counter", "Answers, by status.");
@@ -124,4 +174,5 @@ void metrics_print(struct strbuf *b, const struct metrics *m,
 		"cellblock_jails{state=\"ending\"} %d\n",
 		c->ready, c->making, c->taken, c->ending);
 	print_time(b, m);
+	print_tenants(b, t);
 }

@@ -13,11 +13,14 @@
  *	route.c		the handler of each path, and who may ask it
  *	sessions.c	sessions that outlive a request
  *	subids.c	the ranges of subordinate ids: subuid(5)
+ *	tenants.c	clients that have tokens with names
+ *	tokens.c	the file of tokens
  */
 #ifndef REPL_SERVE_PARTS_H
 #define REPL_SERVE_PARTS_H
 
 #include "jail/jail.h"
+#include "repl/config/config.h"
 #include "repl/json/json.h"
 #include "repl/serve/serve.h"
 #include "repl/text/text.h"
@@ -28,8 +31,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct config;
-struct config_serve;
 struct err;
 struct exchange;
 struct form;
@@ -45,10 +46,48 @@ struct pool_count;
 struct sessions;
 struct store;
 struct strbuf;
+struct tenants;
+
+/* ---- tokens.c ---- */
+
+#define TOKENS_FILE_MAX (64 << 10)
+#define TOKENS_MAX 2000
+#define TOKENS_OF_NAME 2
+#define TOKENS_NAME_MAX 64
+#define TOKENS_NAME_LETTERS                                                    \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+#define TOKENS_WORD_MAX 4095
+
+struct token {
+	const char *name; /* NULL: it is the only one, and has none */
+	const char *word;
+};
+
+/* Zero at first; only tokens.c writes it. */
+struct tokens {
+	char *text; /* the others are parts of it */
+	struct token *v;
+	size_t n;
+};
+
+/* Read a file that is nobody else's secret (*text: caller frees), with a NUL
+ * behind its *n bytes. 0, or -1 with e. */
+int tokens_read(const char *path, char **text, size_t *n, struct err *e);
+
+/* Parse the text of such a file (taken). 0, or -1 with e, which repeats no
+ * token. */
+int tokens_parse(struct tokens *t, char *text, size_t n, struct err *e);
+void tokens_free(struct tokens *t);
+
+/* The token that is this word; or NULL. */
+const struct token *tokens_find(const struct tokens *t, const char *word);
 
 /* ---- connections.c ---- */
 
-/* The address or the user of a client. */
+/* The family of a client that is a tenant, from whatever address. */
+#define CONNECTIONS_TENANT (-1)
+
+/* The address or the user of a client, or the tenant that it is. */
 struct connections_peer {
 	int family;
 	uint64_t key;
@@ -109,6 +148,11 @@ void connections_turn(struct connections *g);
  * one user id or range of subordinate ids at a socket in the file system. */
 bool connections_is_same(struct connections_peer a, struct connections_peer b);
 struct connections_peer connections_peer(const struct connections_client *c);
+
+/* True if each may have the files and sessions of the other: both are one
+ * tenant, or neither is a tenant. */
+bool connections_may_share(
+	struct connections_peer a, struct connections_peer b);
 
 /* The client's request. connections.c empties its body as it passes bytes on.
  */
@@ -182,20 +226,25 @@ void store_drop(struct store *s, struct store_file *f);
 void store_hold(struct store_file *f);
 void store_release(struct store *s, struct store_file *f);
 
-/* NULL: no file has that id. */
-struct store_file *store_find(struct store *s, const char *id);
+/* NULL: no file that this client may have has that id. */
+struct store_file *store_find(
+	struct store *s, const char *id, struct connections_peer who);
 
-/* The next file with an id: after `f`, or the first (NULL). */
-struct store_file *store_next(struct store *s, struct store_file *f);
+/* The next file with an id that this client may have: after `f`, or the first
+ * (NULL). */
+struct store_file *store_next(
+	struct store *s, struct store_file *f, struct connections_peer who);
 
-/* Drop the files that are older than serve.keep. */
-void store_sweep(struct store *s);
+/* Drop the files that are older than serve.keep, and those of tenants that are
+ * gone. */
+void store_sweep(struct store *s, const struct tenants *tenants);
 
 /* ---- execute.c ---- */
 
 /* Files of the store that a request holds. Caller's storage. */
 struct execute_files {
 	struct store *store;
+	struct connections_peer who; /* asks for them */
 	struct store_file **v;
 	size_t n;
 };
@@ -390,7 +439,9 @@ enum store_problem http_file(
 /* How many whole requests of the same client are not over, this one included.
  */
 size_t http_of_client(const struct exchange *x);
+/* The client that sent the request, and, once it is known, its tenant. */
 struct connections_peer http_peer(const struct exchange *x);
+void http_set_peer(struct exchange *x, struct connections_peer peer);
 
 /* The caller's own pointer for an exchange. */
 void http_set_own(struct exchange *x, void *own);
@@ -416,8 +467,11 @@ const char *http_reason(int status);
 
 #define METRICS_BOUNDS 12
 
-/* Caller's storage, zero at first; only metrics.c writes it. */
+/* Caller's storage, zero at first but for `all`; otherwise only metrics.c
+ * writes it. */
 struct metrics {
+	struct metrics *all;  /* what is counted here counts there, too; or NULL
+			       */
 	uint64_t statuses[6]; /* 0xx to 5xx */
 	uint64_t limits[LIMIT_OUTPUT + 1];
 	uint64_t runs, failed, gone;
@@ -440,7 +494,7 @@ void metrics_gone(struct metrics *m);
 void metrics_session(struct metrics *m);
 void metrics_cell(struct metrics *m, enum jail_limit limit);
 
-void metrics_print(struct strbuf *b, const struct metrics *m,
+void metrics_print(struct strbuf *b, const struct tenants *t,
 	const struct metrics_now *now);
 
 /* ---- jobs.c ---- */
@@ -450,7 +504,7 @@ struct jobs_rules {
 	const struct config *cfg;
 	struct pool *pool;
 	struct store *store;
-	struct metrics *metrics;
+	struct tenants *tenants;
 	size_t npythons;
 };
 
@@ -493,14 +547,12 @@ struct route {
 	struct sessions *sessions;
 	struct store *store;
 	const struct pool *pool;
-	struct metrics *metrics;
+	struct tenants *tenants;
 	const struct request_rules *rules;
-	const char *token; /* NULL: none is needed */
-	bool local;	   /* no token, and no other host can connect */
-	int64_t upload;	   /* largest file, for messages */
-	size_t per_client; /* most requests at a time */
-	bool ending;	   /* /health says so */
-	bool draining;	   /* no request is served any more */
+	const struct config_serve *limits;
+	bool local;    /* no token, and no other host can connect */
+	bool ending;   /* /health says so */
+	bool draining; /* no request is served any more */
 };
 
 /* For struct http_calls: `arg` is a struct route. */
@@ -518,7 +570,7 @@ void route_refused(void *arg, int status);
 struct sessions_rules {
 	const struct config *cfg;
 	struct pool *pool;
-	struct metrics *metrics;
+	struct tenants *tenants;
 };
 
 /* Call before the process confines itself. 0, or -1 with e. */
@@ -532,13 +584,16 @@ void sessions_set_log(struct sessions *s, const struct log *log);
 /* True if one more session may begin; how many the client has begun that are
  * not over. */
 bool sessions_have_room(const struct sessions *s);
-size_t sessions_of_client(const struct sessions *s, const struct exchange *x);
+size_t sessions_of_client(
+	const struct sessions *s, struct connections_peer who);
 
 /* Begin a session, and answer the exchange with its id. -1: out of memory. */
 int sessions_begin(struct sessions *s, struct exchange *x);
 
-/* The session that this path names behind /v1/sessions/; NULL: unknown id. */
-struct http_session *sessions_find(const struct sessions *s, const char *path);
+/* The session that this path names behind /v1/sessions/; NULL: this client may
+ * have none of that id. */
+struct http_session *sessions_find(const struct sessions *s, const char *path,
+	struct connections_peer who);
 
 /* Why the session is over, or NULL; true if it serves a request. */
 const char *sessions_why_over(const struct http_session *se);
@@ -556,8 +611,12 @@ void sessions_serve(struct sessions *s, struct http_session *se,
  * says so. */
 void sessions_interrupt(struct http_session *se);
 
-/* End a session. Clients cannot find it from now on. */
-void sessions_end(struct sessions *s, struct http_session *se);
+/* End a session; `why` is for the client that waits. Clients cannot find it
+ * from now on. */
+void sessions_end(struct sessions *s, struct http_session *se, const char *why);
+
+/* End the sessions of tenants that are gone. */
+void sessions_sweep(struct sessions *s);
 
 /* For struct http_calls: write more of a stream; forget an exchange that is
  * over (true: a session served it). */
@@ -577,6 +636,38 @@ void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n);
 
 /* Start the waiting requests for which there is a jail. */
 void sessions_start(struct sessions *s);
+
+/* ---- tenants.c ---- */
+
+/* NULL: out of memory. Nobody needs a token, until tenants_set(). */
+struct tenants *tenants_open(void);
+void tenants_close(struct tenants *t);
+
+/* Take tokens (taken) in place of the earlier. A name that has a token before
+ * and after stays the same tenant. -1: out of memory, nothing changes. */
+int tenants_set(struct tenants *t, struct tokens *tokens);
+
+/* True if clients need a token. */
+bool tenants_ask(const struct tenants *t);
+
+/* True if a request with this Authorization (or NULL) is allowed. *who becomes
+ * the tenant, if the token has a name. */
+bool tenants_admit(const struct tenants *t, const char *authorization,
+	struct connections_peer *who);
+
+/* True if the token of this client is for reading the figures alone. */
+bool tenants_is_reader(const struct tenants *t, struct connections_peer who);
+
+/* True if nobody can ask for the files and sessions of this client any more. */
+bool tenants_is_gone(const struct tenants *t, struct connections_peer who);
+
+/* The figures of a client: its tenant's, or those of all. */
+struct metrics *tenants_metrics(struct tenants *t, struct connections_peer who);
+const struct metrics *tenants_all(const struct tenants *t);
+
+/* The figures and the name of the i-th tenant; NULL: there are fewer. */
+const struct metrics *tenants_each(
+	const struct tenants *t, size_t i, const char **name);
 
 /* ---- subids.c ---- */
 

@@ -58,7 +58,9 @@ void route_refused(void *arg, int status)
 {
 	struct route *r = arg;
 
-	metrics_answered(r->metrics, status);
+	metrics_answered(
+		tenants_metrics(r->tenants, (struct connections_peer){0}),
+		status);
 }
 
 /* `words` may be NULL. */
@@ -120,7 +122,7 @@ static void get_metrics(struct route *r, struct exchange *x)
 	struct strbuf b = {0};
 
 	pool_count(r->pool, &count);
-	metrics_print(&b, r->metrics, &now);
+	metrics_print(&b, r->tenants, &now);
 	http_answer(x, 200, "text/plain; version=0.0.4", &b);
 }
 
@@ -184,7 +186,7 @@ static void post_eval(struct route *r, struct exchange *x)
 static void post_execute(struct route *r, struct exchange *x)
 {
 	const struct strbuf *body = http_body(x);
-	struct execute_files files = {.store = r->store};
+	struct execute_files files = {.store = r->store, .who = http_peer(x)};
 	struct strbuf b = {0};
 	struct request q = {0};
 	int status;
@@ -214,7 +216,7 @@ static void post_file(struct route *r, struct exchange *x)
 	case STORE_FILE_FULL:
 		snprintf(words, sizeof(words),
 			"File size exceeds maximum of %lld MB",
-			(long long)(r->upload >> 20));
+			(long long)(r->limits->upload >> 20));
 		refuse_request(x, 413, words);
 		return;
 	case STORE_FULL:
@@ -241,7 +243,7 @@ static void get_files(struct route *r, struct exchange *x)
 	struct strbuf b = {0};
 
 	strbuf_puts(&b, "{\"files\": [");
-	for (int n = 0; (f = store_next(r->store, f)); n++) {
+	for (int n = 0; (f = store_next(r->store, f, http_peer(x))); n++) {
 		strbuf_puts(&b, n ? ", " : "");
 		add_file(&b, f, true);
 	}
@@ -253,7 +255,7 @@ static void get_files(struct route *r, struct exchange *x)
 static struct store_file *find_file(struct route *r, struct exchange *x)
 {
 	const char *id = http_path(x) + strlen(FILES);
-	struct store_file *f = store_find(r->store, id);
+	struct store_file *f = store_find(r->store, id, http_peer(x));
 	char words[160];
 
 	if (f)
@@ -309,8 +311,8 @@ static void delete_file(struct route *r, struct exchange *x)
  */
 static struct http_session *find_session(struct route *r, struct exchange *x)
 {
-	struct http_session *se =
-		sessions_find(r->sessions, http_path(x) + strlen(SESSIONS));
+	struct http_session *se = sessions_find(
+		r->sessions, http_path(x) + strlen(SESSIONS), http_peer(x));
 	const char *why = se ? sessions_why_over(se) : NULL;
 	char words[1200];
 
@@ -414,7 +416,8 @@ static void post_session(struct route *r, struct exchange *x)
 		refuse_busy(x, "the server is ending");
 	else if (!sessions_have_room(r->sessions))
 		refuse_busy(x, "there are too many sessions");
-	else if (sessions_of_client(r->sessions, x) >= r->per_client)
+	else if (sessions_of_client(r->sessions, http_peer(x)) >=
+		 (size_t)r->limits->per_client)
 		refuse_later(x, 429, "too many sessions of this client");
 	else if (sessions_begin(r->sessions, x) < 0)
 		refuse_busy(x, "out of memory");
@@ -433,15 +436,15 @@ static void get_session(struct route *r, struct exchange *x)
 
 static void delete_session(struct route *r, struct exchange *x)
 {
-	struct http_session *se =
-		sessions_find(r->sessions, http_path(x) + strlen(SESSIONS));
+	struct http_session *se = sessions_find(
+		r->sessions, http_path(x) + strlen(SESSIONS), http_peer(x));
 	struct strbuf b = {0};
 
 	if (!se) {
 		refuse_request(x, 404, "Session not found");
 		return;
 	}
-	sessions_end(r->sessions, se);
+	sessions_end(r->sessions, se, "it was deleted");
 	http_answer(x, 204, NULL, &b);
 }
 
@@ -568,23 +571,25 @@ static const struct place *find_place(
 	return found;
 }
 
-/* Compare in a time that does not depend on where the two differ. */
-static bool is_same_token(const char *a, const char *b)
+/* True if the request has a token, or needs none. */
+static bool is_authorized(const struct route *r, struct exchange *x)
 {
-	size_t n = strlen(a), m = strlen(b);
-	unsigned char differ = n != m;
+	struct connections_peer who = http_peer(x);
+	bool allowed = tenants_admit(
+		r->tenants, http_field(x, FRAMING_AUTHORIZATION), &who);
 
-	for (size_t i = 0; i < n; i++)
-		differ |= (unsigned char)(a[i] ^ b[m ? i % m : 0]);
-	return m && !differ;
+	http_set_peer(x, who);
+	return allowed;
 }
 
-static bool is_authorized(const struct route *r, const struct exchange *x)
+/* True if the token is for other paths: no tenant reads the figures of all, and
+ * the token of who reads them runs nothing. */
+static bool is_elsewhere(
+	const struct route *r, const struct exchange *x, const struct place *p)
 {
-	const char *h = http_field(x, FRAMING_AUTHORIZATION);
-
-	return !r->token || (h && !strncasecmp(h, "Bearer ", 7) &&
-				    is_same_token(r->token, h + 7));
+	return http_peer(x).family == CONNECTIONS_TENANT &&
+	       tenants_is_reader(r->tenants, http_peer(x)) !=
+		       (p->serve == get_metrics);
 }
 
 static bool is_json(const char *type)
@@ -682,6 +687,9 @@ void route_head(void *arg, struct exchange *x)
 	} else if (!p->open && !is_authorized(r, x)) {
 		http_add_header(x, "WWW-Authenticate", "Bearer");
 		refuse_request(x, 401, NULL);
+	} else if (!p->open && is_elsewhere(r, x, p)) {
+		refuse_request(
+			x, 403, "/metrics is for the token of 'metrics'");
 	} else if (!p->open && is_foreign(r, x)) {
 		refuse_request(x, 403, "a page of another origin sent it");
 	} else if (!p->open && is_misnamed(r, x)) {
@@ -703,7 +711,8 @@ void route_whole(void *arg, struct exchange *x)
 	const struct place *p = find_place(x, allowed, sizeof(allowed));
 	struct route *r = arg;
 
-	if (p->body == BODY_JSON && http_of_client(x) > r->per_client)
+	if (p->body == BODY_JSON &&
+		http_of_client(x) > (size_t)r->limits->per_client)
 		refuse_later(x, 429, "too many requests of this client");
 	else
 		p->serve(r, x);
@@ -714,7 +723,8 @@ void route_over(void *arg, struct exchange *x)
 	struct route *r = arg;
 
 	if (http_status(x))
-		metrics_answered(r->metrics, http_status(x));
+		metrics_answered(tenants_metrics(r->tenants, http_peer(x)),
+			http_status(x));
 	if (http_own(x) && !sessions_cancel(r->sessions, x))
 		jobs_cancel(r->jobs, x);
 }

@@ -21,15 +21,11 @@
 #include "repl/term/term.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 /* The longest timeout that Onyx's own service allows. */
 #define ASKED_MS 60000
-/* Longest token. */
-#define TOKEN_MAX 4096
 /* Most bytes of a form beside its file. */
 #define FORM_MORE (1 << 20)
 /* Most bytes of an answer beside the files of a home. Those have no more bytes
@@ -50,7 +46,7 @@
 #define TURN_MS 1000
 
 struct serve {
-	const struct config *cfg;
+	struct config cfg; /* borrows its texts and lists */
 	struct pythons pythons;
 	struct request_rules rules;
 	struct listen listen;
@@ -60,9 +56,8 @@ struct serve {
 	struct sessions *sessions;
 	struct http *http;
 	struct http_calls calls;
-	struct metrics metrics;
+	struct tenants *tenants;
 	struct route route;
-	char *token;
 	int notify, clients;
 	int descriptors; /* most of them */
 	struct pollfd *polls;
@@ -87,7 +82,7 @@ int64_t serve_most_ms(const struct config *cfg)
  * jails. With too few of them we accept fewer clients. */
 static int raise_descriptors(struct serve *s, struct err *e)
 {
-	const struct config_serve *c = &s->cfg->serve;
+	const struct config_serve *c = &s->cfg.serve;
 	const int64_t others = OWN_FDS + c->files + SPARE_FDS * c->spare +
 			       (int64_t)c->concurrent * REQUEST_FDS +
 			       (int64_t)c->sessions * SESSION_FDS +
@@ -110,44 +105,44 @@ static int raise_descriptors(struct serve *s, struct err *e)
 			   "serve.sessions");
 }
 
-static int read_token(struct serve *s, const char *path, struct err *e)
+/* Take the tokens in this text (taken). */
+static int set_tokens(struct serve *s, char *text, size_t n, struct err *e)
 {
-	auto_close int fd = -1;
-	struct stat st;
-	ssize_t n;
+	struct tokens tokens;
+	int r;
 
+	if (tokens_parse(&tokens, text, n, e) < 0)
+		return -1;
+	r = tenants_set(s->tenants, &tokens);
+	tokens_free(&tokens);
+	return r < 0 ? err_errno(e, "keep the tokens") : 0;
+}
+
+static int open_tenants(struct serve *s, const char *path, struct err *e)
+{
+	char *text;
+	size_t n;
+
+	s->tenants = tenants_open();
+	if (!s->tenants)
+		return err_errno(e, "serve");
 	if (!path)
 		return 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	s->token = calloc(1, TOKEN_MAX + 1);
-	if (fd < 0 || !s->token || fstat(fd, &st) < 0)
-		return err_errno(e, "serve.token_file: open %s", path);
-	if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
-		(st.st_mode & (S_IWGRP | S_IRWXO))) {
-		err_set(e, "serve.token_file: %s is not a secret", path);
-		return err_hint(e, "chown it to root or yourself; chmod 600");
-	}
-	n = io_read_full(fd, s->token, TOKEN_MAX);
-	if (n < 0)
-		return err_errno(e, "serve.token_file: read %s", path);
-	while (n > 0 && strchr(" \t\r\n", s->token[n - 1]))
-		s->token[--n] = '\0';
-	if (n == 0 || strlen(s->token) != (size_t)n || n == TOKEN_MAX)
-		return err_set(e, "serve.token_file: %s holds no word", path);
-	return 0;
+	return tokens_read(path, &text, &n, e) < 0 ? -1
+						   : set_tokens(s, text, n, e);
 }
 
 static int open_pool(
 	struct serve *s, const struct jail_spec *spec, struct err *e)
 {
-	const struct config_serve *c = &s->cfg->serve;
+	const struct config_serve *c = &s->cfg.serve;
 	struct pool_offer offer = {.spec = spec,
 		/* as many jails may be ending as run */
 		.most = 2 * (c->concurrent + c->sessions) + 3 * c->spare + 4,
 		.gone = listen_remove,
 		.arg = &s->listen};
 
-	if (pythons_find(&s->pythons, spec, s->cfg, e) < 0)
+	if (pythons_find(&s->pythons, spec, &s->cfg, e) < 0)
 		return -1;
 	offer.pythons = s->pythons.v;
 	offer.npythons = s->pythons.n;
@@ -156,22 +151,21 @@ static int open_pool(
 
 static int open_http(struct serve *s, struct err *e)
 {
-	const struct config_serve *c = &s->cfg->serve;
-	const struct jobs_rules jobs = {.cfg = s->cfg,
+	const struct config_serve *c = &s->cfg.serve;
+	const struct jobs_rules jobs = {.cfg = &s->cfg,
 		.pool = s->pool,
 		.store = s->store,
-		.metrics = &s->metrics,
+		.tenants = s->tenants,
 		.npythons = s->pythons.n};
 	const struct sessions_rules sessions = {
-		.cfg = s->cfg, .pool = s->pool, .metrics = &s->metrics};
+		.cfg = &s->cfg, .pool = s->pool, .tenants = s->tenants};
 	const struct http_rules http = {.fds = s->listen.fds,
 		.nfds = s->listen.n,
 		.clients = s->clients,
 		.body = (size_t)c->request,
 		.form = (uint64_t)c->upload + FORM_MORE,
-		.answers =
-			(size_t)c->concurrent *
-			(2 * (size_t)s->cfg->limits.home_bytes + ANSWER_MORE),
+		.answers = (size_t)c->concurrent *
+			   (2 * (size_t)s->cfg.limits.home_bytes + ANSWER_MORE),
 		.store = s->store,
 		.calls = &s->calls};
 
@@ -182,12 +176,12 @@ static int open_http(struct serve *s, struct err *e)
 		.words = route_words,
 		.refused = route_refused,
 		.arg = &s->route};
-	s->rules = (struct request_rules){.limits = &s->cfg->limits,
-		.most_ms = serve_most_ms(s->cfg),
+	s->rules = (struct request_rules){.limits = &s->cfg.limits,
+		.most_ms = serve_most_ms(&s->cfg),
 		.pythons = s->pythons.v,
 		.resolved = s->pythons.resolved,
 		.npythons = s->pythons.n,
-		.locked = s->cfg->locked};
+		.locked = s->cfg.locked};
 	if (jobs_open(&s->jobs, &jobs) < 0)
 		return err_errno(e, "serve");
 	if (sessions_open(&s->sessions, &sessions, e) < 0 ||
@@ -198,12 +192,10 @@ static int open_http(struct serve *s, struct err *e)
 		.sessions = s->sessions,
 		.store = s->store,
 		.pool = s->pool,
-		.metrics = &s->metrics,
+		.tenants = s->tenants,
 		.rules = &s->rules,
-		.token = s->token,
-		.local = s->listen.local && !s->token,
-		.per_client = (size_t)c->per_client,
-		.upload = c->upload};
+		.limits = c,
+		.local = s->listen.local && !tenants_ask(s->tenants)};
 	jobs_start(s->jobs); /* spares */
 	sessions_start(s->sessions);
 	return 0;
@@ -216,7 +208,7 @@ int serve_open(struct serve **out, const struct config *cfg,
 
 	if (!s)
 		return err_errno(e, "serve");
-	s->cfg = cfg;
+	s->cfg = *cfg;
 	s->notify = -1;
 	*out = s;
 	if (raise_descriptors(s, e) < 0)
@@ -229,10 +221,10 @@ int serve_open(struct serve **out, const struct config *cfg,
 	listen_raise(&s->listen, s->descriptors - LISTEN_MAX);
 	if (open_pool(s, spec, e) < 0)
 		return -1;
-	if (read_token(s, cfg->serve.token_file, e) < 0)
+	if (open_tenants(s, cfg->serve.token_file, e) < 0)
 		return err_kind_set(e, ERR_CONFIG);
 	if (notify_open(&s->notify, e) < 0 ||
-		store_open(&s->store, &cfg->serve, e) < 0)
+		store_open(&s->store, &s->cfg.serve, e) < 0)
 		return -1;
 	return open_http(s, e);
 }
@@ -244,12 +236,12 @@ const char *serve_address(const struct serve *s)
 
 int serve_clients(const struct serve *s)
 {
-	return s->clients < s->cfg->serve.clients ? s->clients : 0;
+	return s->clients < s->cfg.serve.clients ? s->clients : 0;
 }
 
 int serve_is_open(const struct serve *s)
 {
-	return !s->listen.local && !s->token;
+	return !s->listen.local && !tenants_ask(s->tenants);
 }
 
 int serve_close(struct serve *s, struct err *e)
@@ -263,7 +255,7 @@ int serve_close(struct serve *s, struct err *e)
 	store_close(s->store);
 	r = pool_close(s->pool, e);
 	pythons_free(&s->pythons);
-	free(s->token);
+	tenants_close(s->tenants);
 	fd_drop(&s->notify);
 	free(s->polls);
 	free(s);
@@ -324,7 +316,8 @@ static void turn_parts(struct serve *s, const struct places *at)
 		return;
 	s->swept_ms = now_ms();
 	pool_turn(s->pool);
-	store_sweep(s->store);
+	store_sweep(s->store, s->tenants);
+	sessions_sweep(s->sessions);
 	s->lost |= pool_is_lost(s->pool);
 }
 
@@ -375,7 +368,7 @@ static bool check_end(struct serve *s, struct signals *signals)
 	if (!s->route.ending)
 		return false;
 	if (!s->closed &&
-		(s->lost || now_ms() - s->ending_ms >= s->cfg->serve.drain_ms))
+		(s->lost || now_ms() - s->ending_ms >= s->cfg.serve.drain_ms))
 		stop_listening(s);
 	s->route.draining =
 		s->lost || (s->closed && now_ms() - s->closed_ms >= LATE_MS);

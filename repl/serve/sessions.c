@@ -173,13 +173,12 @@ bool sessions_have_room(const struct sessions *s)
 	return sessions_count(s) < (size_t)s->rules.cfg->serve.sessions;
 }
 
-size_t sessions_of_client(const struct sessions *s, const struct exchange *x)
+size_t sessions_of_client(const struct sessions *s, struct connections_peer who)
 {
 	size_t n = 0;
 
 	for (struct http_session *se = s->first; se; se = se->next)
-		n += !is_over(se) &&
-		     connections_is_same(se->peer, http_peer(x));
+		n += !is_over(se) && connections_is_same(se->peer, who);
 	return n;
 }
 
@@ -195,13 +194,14 @@ static bool is_id(const struct http_session *se, const char *id, size_t n)
 	return !differ;
 }
 
-struct http_session *sessions_find(const struct sessions *s, const char *path)
+struct http_session *sessions_find(
+	const struct sessions *s, const char *path, struct connections_peer who)
 {
 	size_t n = strcspn(path, "/");
 	struct http_session *found = NULL;
 
 	for (struct http_session *se = s->first; se; se = se->next)
-		if (is_id(se, path, n))
+		if (is_id(se, path, n) && connections_may_share(se->peer, who))
 			found = se;
 	return found;
 }
@@ -231,6 +231,12 @@ void sessions_add_state(struct strbuf *b, const struct http_session *se)
 	emit_int(b, "age_ms", now - se->born_ms);
 	emit_int(b, "idle_ms", now - se->touched_ms);
 	emit_close(b, '}');
+}
+
+static struct metrics *metrics_of(
+	const struct sessions *s, const struct http_session *se)
+{
+	return tenants_metrics(s->rules.tenants, se->peer);
 }
 
 /* Keep at most serve.sessions sessions that are over. */
@@ -393,7 +399,7 @@ static void finish_request(struct sessions *s, struct http_session *se)
 		!se->begun)
 		begin_stream(se, "text/event-stream", -1);
 	if (form == REQUEST_CELL && kind == ANSWER_RAN)
-		metrics_cell(s->rules.metrics, cells_done(c)->limit);
+		metrics_cell(metrics_of(s, se), cells_done(c)->limit);
 	if (se->exchange && kind == ANSWER_RAN)
 		answer_served(s, se, &b);
 	else if (form == REQUEST_SESSION && kind != ANSWER_RAN)
@@ -529,7 +535,7 @@ bool sessions_cancel(struct sessions *s, struct exchange *x)
 		return true;
 	}
 	if (se->serves) {
-		metrics_gone(s->rules.metrics);
+		metrics_gone(metrics_of(s, se));
 		cells_interrupt(se->cells);
 	}
 	return true;
@@ -574,7 +580,7 @@ int sessions_begin(struct sessions *s, struct exchange *x)
 		at = &(*at)->next;
 	*at = se;
 	take_exchange(se, x);
-	metrics_session(s->rules.metrics);
+	metrics_session(metrics_of(s, se));
 	return 0;
 }
 
@@ -615,15 +621,26 @@ void sessions_interrupt(struct http_session *se)
 	cells_interrupt(se->cells);
 }
 
-void sessions_end(struct sessions *s, struct http_session *se)
+void sessions_end(struct sessions *s, struct http_session *se, const char *why)
 {
 	se->id[0] = '\0';
 	se->serves = false;
-	refuse_client(se, 410, over_words, "it was deleted");
+	refuse_client(se, 410, over_words, why);
 	if (!se->exchange)
 		forget_session(s, se);
 	else
 		end_jail(s, se);
+}
+
+void sessions_sweep(struct sessions *s)
+{
+	struct http_session *next;
+
+	for (struct http_session *se = s->first; se; se = next) {
+		next = se->next;
+		if (se->id[0] && tenants_is_gone(s->rules.tenants, se->peer))
+			sessions_end(s, se, "its tenant is gone");
+	}
 }
 
 /* Free the last request of an idle session. */

@@ -206,27 +206,32 @@ void store_drop(struct store *s, struct store_file *f)
 	store_release(s, f);
 }
 
-struct store_file *store_find(struct store *s, const char *id)
-{
-	for (size_t i = 0; *id && i < s->n; i++)
-		if (!strcmp(s->v[i].id, id))
-			return &s->v[i];
-	return NULL;
-}
-
-struct store_file *store_next(struct store *s, struct store_file *f)
+struct store_file *store_next(
+	struct store *s, struct store_file *f, struct connections_peer who)
 {
 	for (f = f ? f + 1 : s->v; f < s->v + s->n; f++)
-		if (f->id[0])
+		if (f->id[0] && connections_may_share(f->owner, who))
 			return f;
 	return NULL;
 }
 
-void store_sweep(struct store *s)
+struct store_file *store_find(
+	struct store *s, const char *id, struct connections_peer who)
+{
+	struct store_file *f = NULL;
+
+	while ((f = store_next(s, f, who)))
+		if (!strcmp(f->id, id))
+			return f;
+	return NULL;
+}
+
+void store_sweep(struct store *s, const struct tenants *tenants)
 {
 	int64_t now = now_ms();
 
 	for (struct store_file *f = s->v; f < s->v + s->n; f++)
-		if (f->id[0] && now - f->born_ms > s->rules->keep_ms)
+		if (f->id[0] && (now - f->born_ms > s->rules->keep_ms ||
+					tenants_is_gone(tenants, f->owner)))
 			store_drop(s, f);
 }

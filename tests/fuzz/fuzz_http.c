@@ -3,7 +3,8 @@
  * repl/serve/form.c repl/serve/route.c repl/serve/execute.c repl/serve/store.c
  * repl/serve/metrics.c repl/json/request.c repl/json/fields.c
  * repl/json/python.c repl/serve/listen.c repl/json/emit.c
- * repl/drive/verdict.c repl/serve/subids.c */
+ * repl/drive/verdict.c repl/serve/subids.c repl/serve/tenants.c
+ * repl/serve/tokens.c */
 /* fuzz-libs: -ljansson */
 /*
  * fuzz_http.c - any bytes of a client
@@ -103,9 +104,11 @@ int sessions_begin(struct sessions *s, struct exchange *x)
 	return 0;
 }
 
-struct http_session *sessions_find(const struct sessions *s, const char *path)
+struct http_session *sessions_find(const struct sessions *s, const char *path,
+	struct connections_peer who)
 {
 	(void)s;
+	(void)who;
 	return *path == '1' ? (void *)&session : NULL;
 }
 
@@ -144,10 +147,11 @@ void sessions_interrupt(struct http_session *se)
 	(void)se;
 }
 
-void sessions_end(struct sessions *s, struct http_session *se)
+void sessions_end(struct sessions *s, struct http_session *se, const char *why)
 {
 	(void)s;
 	(void)se;
+	(void)why;
 }
 
 /* A bit, a rest, another bit, the end. */
@@ -177,10 +181,10 @@ size_t sessions_count(const struct sessions *s)
 	return 1;
 }
 
-size_t sessions_of_client(const struct sessions *s, const struct exchange *x)
+size_t sessions_of_client(const struct sessions *s, struct connections_peer who)
 {
 	(void)s;
-	(void)x;
+	(void)who;
 	return 1;
 }
 
@@ -226,10 +230,9 @@ static struct config_serve serve = {.upload = 2000,
 	.storage = 3000,
 	.files = 4,
 	.keep_ms = 1000,
+	.per_client = 4,
 	.directory = "/tmp"};
-static struct metrics metrics;
-static struct route route = {
-	.metrics = &metrics, .rules = &rules, .upload = 2000, .per_client = 4};
+static struct route route = {.rules = &rules, .limits = &serve};
 static const struct http_calls calls = {.head = route_head,
 	.whole = route_whole,
 	.over = route_over,
@@ -247,7 +250,8 @@ static struct http *server(void)
 
 	if (h)
 		return h;
-	must(store_open(&route.store, &serve, &e) == 0);
+	route.tenants = tenants_open();
+	must(route.tenants && store_open(&route.store, &serve, &e) == 0);
 	with.store = route.store;
 	must(http_open(&h, &with, &e) == 0);
 	route.http = h;

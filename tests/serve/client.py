@@ -68,6 +68,14 @@ class Server:
     def run(self, code, **more):
         return self("POST", "/v1/execute", {"code": code, **more})
 
+    def children(self, name):
+        """Processes of this name that the server itself has started."""
+        stats = [(p, hosttree.stat_of(p))       # None: it has ended meanwhile
+                 for p in hosttree.descendants(self.process.pid)]
+        return [p for p, stat in stats
+                if stat and int(stat[1]) == self.process.pid
+                and hosttree.status_of(p).get("Name") == name]
+
     def connect(self):
         if self.path:
             s = socket.socket(socket.AF_UNIX)
@@ -110,6 +118,21 @@ class Server:
         code = self.process.wait(50)
         self.tree.wait_gone()
         return code
+
+
+class Tenant:
+    """A client that has a token."""
+
+    def __init__(self, server, token):
+        self.server, self.token = server, token
+
+    def __call__(self, method, path, body=None, headers=None):
+        if body is not None and not isinstance(body, bytes):
+            body, headers = json.dumps(body).encode(), headers or JSON
+        return self.server(method, path, body, {
+            **(headers or {}), "Authorization": f"Bearer {self.token}"})
+
+    run, upload, figures = Server.run, Server.upload, Server.figures
 
 
 def form_of(data, name="f.txt", field="file"):

@@ -29,6 +29,27 @@ def _lasting(tmp_path_factory):
     world.close()
 
 
+class TokenFile:
+    """A file of tokens, which a server reads."""
+
+    def __init__(self, path):
+        self.path = path
+        self.args = ("-s", f"serve.token_file={path}")
+
+    def write(self, data):
+        """As an editor does: the old file is there until the new one is."""
+        new = self.path.with_suffix(".new")
+        new.touch(0o600)
+        new.write_bytes(data if isinstance(data, bytes) else data.encode())
+        new.rename(self.path)
+        return self
+
+
+@pytest.fixture(name="tokens")
+def _tokens(cb):
+    return TokenFile(cb.base / "tokens")
+
+
 @pytest.fixture(name="server")
 def _server(serve):
     return serve()

@@ -643,10 +643,7 @@ def test_without_who_makes_jails_it_ends(cb):
     server = Server(cb)
     assert server("POST", "/eval", {"input": "print(1)"}).status == 200
     server.tree.look()
-    stats = [(p, hosttree.stat_of(p))       # None: it has ended meanwhile
-             for p in hosttree.descendants(server.process.pid)]
-    maker, = [p for p, stat in stats
-              if stat and int(stat[1]) == server.process.pid]
+    maker, = server.children("cellblock-suppl")
     server.tree.kill(maker)
     assert server.process.wait(30) == 1
     assert b"makes jails is gone" in server.process.stderr.read()
