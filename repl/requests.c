@@ -87,8 +87,16 @@ int requests_mcp(struct invocation *r)
 	return run_end(r, status, &e);
 }
 
+static int read_config_again(
+	void *run, struct config *cfg, struct config_errors *errors)
+{
+	return run_read_config(run, cfg, errors);
+}
+
 int requests_serve(struct invocation *r)
 {
+	const struct reload_source source = {
+		.load = read_config_again, .arg = r};
 	struct err e = {0}, left = {0};
 	struct serve *s = NULL;
 	int status;
@@ -96,7 +104,8 @@ int requests_serve(struct invocation *r)
 	make_spec(r, "--serve", SPEC_PROGRAM);
 	r->spec.shared = 1;
 	r->spec.asked_wall_ms = serve_most_ms(&r->cfg);
-	run_must(serve_open(&s, &r->cfg, &r->spec, r->opt.text, &e), &e);
+	run_must(serve_open(&s, &r->cfg, &r->spec, &source, r->opt.text, &e),
+		&e);
 	run_set_locale();
 	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
 	run_must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);

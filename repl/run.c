@@ -87,12 +87,11 @@ static void find_where(struct invocation *r, struct config_where *where)
 	};
 }
 
-void run_load_config(struct invocation *r)
+int run_read_config(
+	struct invocation *r, struct config *cfg, struct config_errors *errors)
 {
-	struct config_errors errors = {0};
 	struct config_where where;
 
-	person_find_groups(&r->person, getuid());
 	find_where(r, &where);
 	where.own_home = r->person.home;
 	where.sets = (const char *const *)r->opt.sets;
@@ -103,7 +102,15 @@ void run_load_config(struct invocation *r)
 	if (config_user_file(getenv("XDG_CONFIG_HOME"), r->person.home,
 		    r->config_file, sizeof(r->config_file)) == 0)
 		where.user_file = r->config_file;
-	if (config_load(&r->cfg, &where, &errors) == 0) {
+	return config_load(cfg, &where, errors);
+}
+
+void run_load_config(struct invocation *r)
+{
+	struct config_errors errors = {0};
+
+	person_find_groups(&r->person, getuid());
+	if (run_read_config(r, &r->cfg, &errors) == 0) {
 		config_errors_fini(&errors);
 		return;
 	}

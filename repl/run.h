@@ -160,6 +160,10 @@ void run_must_for_jail(int r, struct err *e);
  * We use the system's tables, whatever the environment says. */
 void run_set_locale(void);
 
+/* Read the configuration, all sources in order, as config_load() does; or end
+ * with its errors. The second fills r->cfg. */
+int run_read_config(
+	struct invocation *r, struct config *cfg, struct config_errors *errors);
 void run_load_config(struct invocation *r);
 
 /* Fill in how we ask for the jail. A login has only the system's configuration.

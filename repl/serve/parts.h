@@ -10,6 +10,7 @@
  *	http.c		requests over HTTP, and their answers
  *	metrics.c	figures for Prometheus
  *	jobs.c		requests that wait for a jail, or run in one
+ *	reload.c	the configuration and the tokens, read again
  *	route.c		the handler of each path, and who may ask it
  *	sessions.c	sessions that outlive a request
  *	subids.c	the ranges of subordinate ids: subuid(5)
@@ -43,6 +44,8 @@ struct jobs;
 struct log;
 struct pool;
 struct pool_count;
+struct reload;
+struct reload_source;
 struct sessions;
 struct store;
 struct strbuf;
@@ -537,6 +540,35 @@ void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n);
 
 /* Start the waiting requests for which there is a jail. */
 void jobs_start(struct jobs *s);
+
+/* ---- reload.c ---- */
+
+/* Only the process that reads the files writes it. */
+struct reload_answer {
+	bool failed; /* nothing is to change */
+	/* The limits that the server has from now on. No text of it is valid.
+	 */
+	struct config_serve serve;
+	size_t ntokens; /* bytes; 0: the server asks for no token */
+	char tokens[TOKENS_FILE_MAX];
+	char words[16384]; /* lines: mistakes, or the keys that stay */
+};
+
+/* Fork the process that reads the files again. `cfg` is the configuration as it
+ * was read first. 0, or -1 with e. */
+int reload_open(struct reload **out, const struct config *cfg,
+	const struct reload_source *source, struct err *e);
+void reload_close(struct reload *r);
+
+/* Have the files read again. True while an answer is due. */
+void reload_ask(struct reload *r);
+bool reload_is_busy(const struct reload *r);
+
+/* Readable when reload_take() has an answer; -1 while none is due. That returns
+ * 1 with *out, valid until reload_ask(); 0: none yet; -1: the process is gone.
+ */
+int reload_fd(const struct reload *r);
+int reload_take(struct reload *r, const struct reload_answer **out);
 
 /* ---- route.c ---- */
 

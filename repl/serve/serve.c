@@ -21,6 +21,8 @@
 #include "repl/term/term.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -57,15 +59,18 @@ struct serve {
 	struct http *http;
 	struct http_calls calls;
 	struct tenants *tenants;
+	struct reload *reload;
 	struct route route;
 	int notify, clients;
+	int terminal;	 /* a descriptor of it, or -1 */
 	int descriptors; /* most of them */
 	struct pollfd *polls;
 	size_t room;
 	int64_t swept_ms;
 	int64_t ending_ms, closed_ms, drained_ms; /* see check_end() */
 	bool closed;
-	bool lost; /* the supplier is gone */
+	bool lost;    /* the supplier is gone */
+	bool reloads; /* SIGHUP came */
 };
 
 /* Onyx's client asks for half of this maximum by default. Without a configured
@@ -202,7 +207,8 @@ static int open_http(struct serve *s, struct err *e)
 }
 
 int serve_open(struct serve **out, const struct config *cfg,
-	const struct jail_spec *spec, const char *where, struct err *e)
+	const struct jail_spec *spec, const struct reload_source *source,
+	const char *where, struct err *e)
 {
 	struct serve *s = calloc(1, sizeof(*s));
 
@@ -211,7 +217,8 @@ int serve_open(struct serve **out, const struct config *cfg,
 	s->cfg = *cfg;
 	s->notify = -1;
 	*out = s;
-	if (raise_descriptors(s, e) < 0)
+	if (raise_descriptors(s, e) < 0 ||
+		reload_open(&s->reload, cfg, source, e) < 0)
 		return -1;
 	/* Listen first: open_pool() forks the supplier, which closes all
 	 * sockets, and removes ours from the file system when we are gone. It
@@ -256,6 +263,7 @@ int serve_close(struct serve *s, struct err *e)
 	r = pool_close(s->pool, e);
 	pythons_free(&s->pythons);
 	tenants_close(s->tenants);
+	reload_close(s->reload);
 	fd_drop(&s->notify);
 	free(s->polls);
 	free(s);
@@ -277,14 +285,16 @@ static int fill_polls(struct serve *s, int signals, struct places *at)
 	size_t most;
 
 	pool_count(s->pool, &c);
-	most = 4 + RUN_POLLS * jobs_running(s->jobs) +
+	most = 5 + RUN_POLLS * jobs_running(s->jobs) +
 	       sessions_most_polls(s->sessions) +
 	       (size_t)(c.ready + c.making + c.ending);
 	if (array_reserve(&s->polls, &s->room, most, sizeof(*s->polls)) < 0)
 		return -1;
 	s->polls[0] = (struct pollfd){.fd = signals, .events = POLLIN};
 	s->polls[1] = (struct pollfd){.fd = http_fd(s->http), .events = POLLIN};
-	at->jobs = 2;
+	s->polls[2] =
+		(struct pollfd){.fd = reload_fd(s->reload), .events = POLLIN};
+	at->jobs = 3;
 	at->timeout_ms = TURN_MS;
 	at->sessions = at->jobs + jobs_polls(s->jobs, s->polls + at->jobs,
 					  most - at->jobs, &at->timeout_ms);
@@ -320,6 +330,91 @@ static void turn_parts(struct serve *s, const struct places *at)
 	sessions_sweep(s->sessions);
 	s->lost |= pool_is_lost(s->pool);
 }
+
+/* ---- SIGHUP ---- */
+
+static void begin_reload(struct serve *s)
+{
+	char words[80];
+
+	s->reloads = false;
+	snprintf(words, sizeof(words), "RELOADING=1\nMONOTONIC_USEC=%lld",
+		(long long)(now_ns() / 1000));
+	notify_say(s->notify, words);
+	reload_ask(s->reload);
+}
+
+/* Take the new tokens, then the new limits. */
+static int take_answer(
+	struct serve *s, const struct reload_answer *a, struct err *e)
+{
+	struct config_serve fresh = a->serve, *now = &s->cfg.serve;
+	char *text;
+
+	if (a->failed)
+		return err_set(e, "there is a mistake");
+	if (a->ntokens > 0) {
+		text = calloc(1, a->ntokens + 1);
+		if (!text)
+			return err_errno(e, "keep the tokens");
+		memcpy(text, a->tokens, a->ntokens);
+		if (set_tokens(s, text, a->ntokens, e) < 0)
+			return -1;
+	}
+	fresh.directory = now->directory;
+	fresh.token_file = now->token_file;
+	fresh.name = now->name;
+	*now = fresh;
+	return 0;
+}
+
+static void end_reload(struct serve *s)
+{
+	const struct reload_answer *a;
+	struct err e = {0};
+	int r = reload_take(s->reload, &a);
+
+	if (r == 0)
+		return;
+	if (r < 0)
+		err_set(&e, "the process that reads it is gone");
+	else
+		terminal_complain(NULL, a->words);
+	if (r > 0 && take_answer(s, a, &e) == 0) {
+		terminal_complain(NULL, "the configuration was read again");
+		/* Files and sessions of tenants that are gone go at once. */
+		s->swept_ms = 0;
+	} else {
+		err_wrap(&e, "the configuration was not read again, and "
+			     "nothing changes");
+		terminal_complain(NULL, e.msg);
+	}
+	if (!s->route.ending)
+		notify_say(s->notify, "READY=1");
+}
+
+/* The kernel sends SIGHUP, too, when the terminal goes in which a person has
+ * started us. */
+static bool has_lost_terminal(const struct serve *s)
+{
+	return s->terminal >= 0 && !isatty(s->terminal);
+}
+
+static void check_hangup(struct serve *s, struct signals *signals)
+{
+	if (terminal_signals_lost(signals) && !s->route.ending) {
+		if (has_lost_terminal(s))
+			signals->end = SIGHUP;
+		else
+			s->reloads = true;
+	}
+	if (reload_is_busy(s->reload))
+		end_reload(s);
+	else if (s->reloads && !s->route.ending)
+		begin_reload(s);
+}
+
+/* ---- the end ---- */
 
 static void begin_end(struct serve *s)
 {
@@ -357,6 +452,7 @@ static bool is_drained(struct serve *s)
 static bool check_end(struct serve *s, struct signals *signals)
 {
 	terminal_signals_read(signals);
+	check_hangup(s, signals);
 	if (terminal_signals_cancelled(signals)) {
 		signals->end = 0;
 		if (s->route.ending)
@@ -382,6 +478,8 @@ int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 
 	jobs_set_log(s->jobs, log);
 	sessions_set_log(s->sessions, log);
+	terminal_signals_outlive(signals, true);
+	s->terminal = isatty(0) ? 0 : isatty(2) ? 2 : -1;
 	notify_say(s->notify, "READY=1");
 	while (!check_end(s, signals)) {
 		if (fill_polls(s, signals->fd, &at) < 0)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct config;
+struct config_errors;
 struct err;
 struct jail_spec;
 struct log;
@@ -22,11 +23,22 @@ struct signals;
 /* The longest timeout that a request may ask for: jail_spec.asked_wall_ms. */
 int64_t serve_most_ms(const struct config *cfg);
 
-/* Prepare before the process confines itself: fork the supplier, listen at
- * `where` (NULL: the default), open the files of the store. All arguments are
- * borrowed until serve_close(). 0, or -1 with e. */
+/* Reads the configuration as it was read at the start. */
+struct reload_source {
+	/* Fill in *cfg. 0, or -1 with errors. config_fini() follows either way.
+	 */
+	int (*load)(
+		void *arg, struct config *cfg, struct config_errors *errors);
+	void *arg;
+};
+
+/* Prepare before the process confines itself: fork the supplier, and the
+ * process that reads `source` at SIGHUP; listen at `where` (NULL: the default);
+ * open the files of the store. All arguments are borrowed until serve_close().
+ * 0, or -1 with e. */
 int serve_open(struct serve **out, const struct config *cfg,
-	const struct jail_spec *spec, const char *where, struct err *e);
+	const struct jail_spec *spec, const struct reload_source *source,
+	const char *where, struct err *e);
 
 /* The address where the server listens, for messages; true if other hosts can
  * connect without a token. */

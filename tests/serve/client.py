@@ -112,6 +112,15 @@ class Server:
                         spares, 0, 0, 0, 1)
         hosttree.until(rests, "it is at rest", 20)
 
+    def reload(self):
+        """Have it read its files again. Returns what it says then."""
+        self.process.send_signal(signal.SIGHUP)
+        lines = []
+        while not lines or "read again" not in lines[-1]:
+            lines.append(self.process.stderr.readline().decode())
+            assert lines[-1], lines
+        return "".join(lines)
+
     def end(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
