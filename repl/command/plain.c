@@ -121,7 +121,7 @@ static void add_comment(struct strbuf *b, const wchar_t *s, size_t n)
 	strbuf_puts(b, "# ");
 	for (size_t i = 0; i < n; i++) {
 		add_wide(b, s + i, 1);
-		if (s[i] == '\n')
+		if (s[i] == '\n' || s[i] == '\r') /* Python takes both */
 			strbuf_puts(b, "# ");
 	}
 }
@@ -160,7 +160,7 @@ void plain_add(struct strbuf *b, const char *src, size_t n, bool habit)
 	struct utf8_wide w = {0};
 	size_t done = 0;
 
-	habit = n && *src != '!' && (habit || *src == '%');
+	habit = n && *src != '!' && (habit || (n > 1 && !memcmp(src, "%%", 2)));
 	if (utf8_wide_decode(&w, src, n) < 0)
 		b->failed = true;
 	else if (habit)

@@ -65,6 +65,9 @@ static void any_other_habit_becomes_a_comment(void **state)
 	expect("%%bash\nls", false, "# %%bash\n# ls");
 	expect("x = 1\n%matplotlib inline\nx", false,
 		"x = 1\n# %matplotlib inline\nx");
+	expect("%matplotlib inline\nx = 1", false,
+		"# %matplotlib inline\nx = 1");
+	expect("%run a\rimport os", true, "# %run a\r# import os");
 	expect("if x:\n    %cd y\n", false, "if x:\n    pass  # %cd y\n");
 	expect("d = %pwd", false, "# d = %pwd");
 }
