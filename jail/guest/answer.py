@@ -548,6 +548,7 @@ def defined(tree):
 
 
 def explained_error(text):
+    may_run("the last error")  # to say what it says runs its class
     part("explain")
     return explained(text)
 

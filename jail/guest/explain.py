@@ -12,6 +12,9 @@ difflib, linecache = stdlib("difflib"), stdlib("linecache")
 
 NONE = " A function without return gives None, and so does a method that " \
     "changes its object, such as list.sort()."
+NO_LISTENER = "Nothing in the jail listens there, and there is no other network."
+# In a message: the file, or the first of two.
+FILE = r"['\"](.*?)['\"](?: -> .*)?$"
 ROWS = [
     ("SyntaxError", r"'(.)' was never closed",
      "The bracket {0} has no other half. The line may end with it, or one "
@@ -131,23 +134,23 @@ ROWS = [
      "without an end: the case that ends it is missing or never reached."),
     ("MemoryError", "", "The value needs more memory than the session may "
      "have: :limits says how much. The variables are kept."),
-    ("FileNotFoundError", r"'(.*)'$",
+    ("FileNotFoundError", FILE,
      "There is no file {0} in the jail. Files of the host are not: :upload "
      "copies one into the home, and :files lists those that are there."),
-    ("FileExistsError", r"'(.*)'$", "{0} is there already."),
-    ("IsADirectoryError", r"'(.*)'$", "{0} is a directory, not a file."),
-    ("NotADirectoryError", r"'(.*)'$",
+    ("FileExistsError", FILE, "{0} is there already."),
+    ("IsADirectoryError", FILE, "{0} is a directory, not a file."),
+    ("NotADirectoryError", FILE,
      "A part of {0} is a file, and no directory."),
-    ("PermissionError", r"'(.*)'$",
+    ("PermissionError", FILE,
      "{0} cannot be used that way here. Programs write files into the "
      "home."),
     ("gaierror", "", "A name was looked up on the network, and the jail has "
      "none. :upload brings data in."),
-    ("URLError", "", "The jail has no network. :upload brings data in."),
+    ("URLError", r"\[Errno (-|101)", "The jail has no network. :upload brings data in."),
     ("OSError", r"\[Errno 101\]", "The jail has no network. :upload brings data "
      "in."),
-    ("ConnectionRefusedError", "", "Nothing in the jail listens there, and "
-     "there is no other network."),
+    ("URLError", "refused", NO_LISTENER),
+    ("ConnectionRefusedError", "", NO_LISTENER),
     ("OSError", r"No space left|quota", "The home is full: :usage says how "
      "full, and :rm makes room."),
     ("BlockingIOError", r"\[Errno 11\]", "No more processes or threads: "
@@ -184,7 +187,7 @@ def explained(text):
 
 
 def lined(text):
-    return text[:4] + shown(text[4:])[:1000]
+    return shown(text)[:1000]
 
 
 def message(e):
@@ -239,7 +242,7 @@ def hints(e, line, frame):
     elif isinstance(e, AttributeError):
         wrong = re.search(r"attribute '(\w+)'", said)
         o = getattr(e, "obj", None)
-        near = attributes(o, class_name(type(o)))
+        near = o is not None and attributes(o, "")
     elif isinstance(e, (KeyError, IndexError)) and frame:
         return container_hints(e, line, frame)
     if not near or not wrong:

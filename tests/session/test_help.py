@@ -108,3 +108,27 @@ def test_an_explanation_cannot_write_to_the_terminal(cb):
     s = cb.session("-q", size=(40, 80))
     s.run("raise LookupError('a\\x1b[31m\\nb' * 2)")
     assert "\\x1b[31m" in s.run(":explain")
+
+
+def test_an_explanation_runs_nothing_of_the_error(cb):
+    s = cb.session("-q", size=(40, 80))
+    s.run("class Odd(LookupError):\n    def __str__(self):\n"
+          "        told.append(1)\n        return 'odd'\n")
+    s.run("told = []")
+    s.run("raise Odd")
+    before = s.run("len(told)")
+    assert "odd" in s.run(":explain")
+    assert s.run("len(told)") == before
+
+
+@pytest.mark.parametrize("cell, said", [
+    ("import os; os.rename('a.csv', 'b.csv')", "There is no file a.csv in"),
+    ("""open("it's")""", "There is no file it's in"),
+    ("import urllib.request as u; u.urlopen('http://127.0.0.1:9')", "no network"),
+    ("import urllib.error as u; raise u.HTTPError('u', 404, 'Not Found', {}, None)",
+     "HTTP Error 404: Not Found"),
+])
+def test_an_explanation_names_what_is_missing(cb, cell, said):
+    s = cb.session("-q", size=(40, 100))
+    s.run(cell)
+    assert said in s.run(":explain")
