@@ -21,7 +21,8 @@ HOME = "/home/figure-%d.png"
 KEPT = 20
 PICTURE_HEAD = 64  # JAIL_PICTURE_HEAD
 PIXELS = 1 << 22  # PICTURES_PIXELS: larger ones are made smaller
-ARTISTS = 100  # of a container we look at so many things
+ARTISTS = 100  # of a container we look at so many things,
+LOOKED_AT = 1000  # and of all that it holds at so many
 DRAWERS = "matplotlib.", "mpl_toolkits.", "seaborn."
 LABELS = {"matplotlib.text", "matplotlib.legend"}
 S.figure = 0
@@ -68,7 +69,7 @@ def draw(png):
 def draw_value(value):
     "show a value as a picture; False when it is none"
     if S.modules.get("matplotlib.figure") is not None:
-        found = dict.fromkeys(figures_of(value))
+        found = dict.fromkeys(islice(figures_of(value), LOOKED_AT))
         for figure in found:
             if figure is not None:
                 draw_figure(figure)
@@ -76,12 +77,15 @@ def draw_value(value):
             return True
     if not hasattr(type(value), "_repr_png_"):
         return False
-    png = value._repr_png_()
-    if type(png) is tuple:  # with what is known about it
-        png = png[0]
-    if not png:
+    try:
+        png = value._repr_png_()
+        if type(png) is tuple:  # with what is known about it
+            png = png[0]
+        if not png:
+            return False
+        draw(bytes(png))
+    except Exception:  # it is shown as text
         return False
-    draw(bytes(png))
     return True
 
 
@@ -255,6 +259,7 @@ def decoded(f):
         image = image.convert("RGB")
         if whole[0] * whole[1] > PIXELS:
             by = (PIXELS / (whole[0] * whole[1])) ** 0.5
-            image = image.resize([max(int(n * by), 1) for n in whole],
-                                 reducing_gap=2.0)
+            w, h = (max(int(n * by), 1) for n in whole)
+            image = image.resize((min(w, PIXELS // h or 1),
+                                  min(h, PIXELS // w)), reducing_gap=2.0)
         return image.size, image.tobytes(), whole

@@ -219,6 +219,10 @@ def test_a_value_is_shown_as_text_where_it_has_no_picture(cb):
     s.run("class No(Flag):\n  def _repr_png_(self): return None\n"
           "  def __repr__(self): return 'no picture'\n")
     assert s.run("No()") == "no picture"
+    s.run("class Bad(No):\n  def _repr_png_(self): 1/0\n")
+    assert s.run("Bad()") == "no picture"
+    s.run("class Junk(No):\n  def _repr_png_(self): return b'junk'\n")
+    assert s.run("Junk()") == "no picture"
     assert s.run("Flag();") == ""
     assert not s.graphics.pictures
     assert s.run("Flag()").endswith(FRAME % (1, 64, 64, 1))
