@@ -38,7 +38,7 @@ COROUTINE = 0x80  # the flag of code that has one there
 NEEDS_SITE = (b"import", b"exec", b"eval", b"breakpoint", b"__", b"help",
               b"exit", b"quit", b"copyright", b"credits", b"license")
 # A cell with none of these has no habits of other prompts in it (habits.py).
-HABITUAL = b"!", b"%", b"In", b"_i"
+HABITUAL = b"!", b"%", b"In", b"_i", b"display("
 CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 
 S = type(sys.implementation)()  # the driver's state, in one place
@@ -190,13 +190,7 @@ def display(value):
         return
     names = builtins.__dict__
     before = names.get("_"), names.get("__")
-    if is_drawn(value):
-        names["_"] = value
-    elif type(value) in CONTAINERS:
-        part("values")
-        show_container(value)
-    else:
-        S.show(value)
+    show_value(value)
     names["__"], names["___"] = before
     number = int(S.name[6:-1])  # <cell N>
     names["Out"] = S.values
@@ -205,6 +199,17 @@ def display(value):
         old = next(iter(S.values))
         del S.values[old]
         names.pop("_%d" % old, None)
+
+
+def show_value(value):
+    "it is _ then"
+    if is_drawn(value):
+        builtins._ = value
+    elif type(value) in CONTAINERS:
+        part("values")
+        show_container(value)
+    else:
+        S.show(value)
 
 
 def is_drawn(value):

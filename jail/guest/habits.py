@@ -4,7 +4,8 @@
 #
 # Runs in:   the guest, before the first cell that may hold a habit
 # Trusts:    as cells.py; what runs for a habit is the person's code
-# Leaves:    among the builtins __habit__, _exit_code, In, _i, _ii and _iii
+# Leaves:    among the builtins __habit__, display, _exit_code, In, _i, _ii and
+#            _iii
 #
 # A habit becomes a call of __habit__() on the same line. The person's own text
 # stays the cell's source, for tracebacks and In.
@@ -18,8 +19,10 @@ LINE = re.compile(r"([ \t]*)((?:[^\W\d][^\n=!%#()]*=[ \t]*)?)"
 FIELD = re.compile(
     r"\{\{|\}\}|\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}|"
     r"\$(\$?)([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?=[^']*(?:'[^']*'[^']*)*$)")
+# What has values of Python in it: what is below it is a file, or a script.
+FIRST_LINE = re.compile(r"(?:[^\n\\]|\\.)*", re.S)
 # Habits that are a command of the shell.
-COMMANDS = {"bash": "", "cat": "cat ", "cp": "cp ", "ll": "ls -lF ",
+COMMANDS = {"cat": "cat ", "cp": "cp ", "ll": "ls -lF ",
             "ls": "ls ", "mkdir": "mkdir ", "mv": "mv ", "rm": "rm ",
             "rmdir": "rmdir ", "sh": "", "system": ""}
 # A notebook often begins with these: a cell of several lines passes over them.
@@ -90,7 +93,9 @@ def parted(said):
     if said[:1] == "!":
         name = said[:2] if said[1:2] == "!" else "!"
         return name, said[len(name):].lstrip()
-    name, rest = re.match(r"%{0,2}(\w*)[ \t]*(.*)", said, re.S).groups()
+    name, rest = re.match(r"(%{0,2}\w*)[ \t]*(.*)", said, re.S).groups()
+    if name not in HABITS:
+        name = name.lstrip("%")
     if name in COMMANDS:
         return "!", COMMANDS[name] + rest
     return {"sx": "!!", "file": "writefile", "set_env": "env"}.get(
@@ -107,8 +112,9 @@ def habit(name, rest, wanted):
     "`wanted`: the cell assigns the value"
     frame = sys._getframe(1)
     if name in HABITS:
-        if name not in ("time", "timeit"):
-            rest = expanded(rest, frame)
+        if name not in CODE:
+            line = FIRST_LINE.match(rest).end()
+            rest = expanded(rest[:line], frame) + rest[line:]
         return HABITS[name](rest, frame, wanted)
     if name not in IDLE:
         raise NameError("there is no %%%s in a cell of several lines" % name)
@@ -145,17 +151,19 @@ def evaluated(text, frame):
 
 # ---- habits ----
 
-def shell(command, frame, wanted):
+def shell(command, frame, wanted, program=None):
     flush(sys.stdout, sys.stderr)
     run = stdlib("subprocess")
     builtins._exit_code = None
     if wanted:
-        done = run.run(command, shell=True, stdout=run.PIPE, stderr=run.STDOUT,
+        done = run.run(command, shell=True, executable=program,
+                       stdout=run.PIPE, stderr=run.STDOUT,
                        encoding="utf-8", errors="replace")
         builtins._exit_code = done.returncode
         return Lines(done.stdout.splitlines())
     try:
-        n = builtins._exit_code = run.call(command, shell=True)
+        n = builtins._exit_code = run.call(
+            command, shell=True, executable=program)
     except KeyboardInterrupt:
         if S.kind != "habit":
             raise
@@ -164,8 +172,16 @@ def shell(command, frame, wanted):
         print(*("signal", -n) if n < 0 else ("exit status", n))
 
 
+def bash(command, frame, wanted):
+    return shell(command, frame, wanted, "/bin/bash")
+
+
 def change_folder(folder, frame, wanted):
-    os, here = site.os, site.os.getcwd()
+    os = site.os
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:  # it was removed
+        here = "/"
     folder = folder.strip("'\"") or "~"
     os.chdir(os.environ.get("OLDPWD", here) if folder == "-" else
              os.path.expanduser(folder))
@@ -196,8 +212,8 @@ def run_file(rest, frame, wanted):
     os = site.os
     argv = stdlib("shlex").split(rest)
     inside = argv[:1] == ["-i"] and argv.pop(0)
-    if not argv:
-        raise TypeError("%run FILE [ARGUMENT...]")
+    if not argv or argv[0][:1] == "-":
+        raise TypeError("%run [-i] FILE [ARGUMENT...]")
     path = os.path.expanduser(argv[0])
     if not os.path.exists(path) and os.path.exists(path + ".py"):
         path += ".py"
@@ -218,7 +234,7 @@ def run_file(rest, frame, wanted):
         sys.argv, sys.modules["__main__"], sys.path[:] = before
         space.pop("__file__", None)
         if not inside:
-            frame.f_globals.update((k, v) for k, v in space.items()
+            frame.f_globals.update((k, space[k]) for k in map_str(space)
                                    if k[:2] != "__")
 
 
@@ -228,7 +244,8 @@ RUN_CODE = run_file.__code__
 def write_file(rest, frame, wanted):
     name, _, text = rest.partition("\n")
     mode, name = ("a", name[3:]) if name[:3] == "-a " else ("w", name)
-    with site.io.open(name.strip(), mode) as f:
+    name = site.os.path.expanduser(name.strip().strip("'\""))
+    with site.io.open(name, mode) as f:
         f.write(text + "\n")
 
 
@@ -249,9 +266,26 @@ def timed(rest, frame, wanted):
 def timed_often(rest, frame, wanted):
     """what python -m timeit does, with as many loops as take 0.2 s; -n and -r
     mean what they mean there"""
-    options, code = re.match(r"((?:-[nr] *\d+\s+)*)(.*)", rest, re.S).groups()
-    options = {k: int(v) for k, v in re.findall(r"-([nr]) *(\d+)", options)}
-    timer = stdlib("timeit").Timer(code, globals=frame.f_globals)
+    options, code = parted_options(rest)
+    measured(options, "pass", code, frame)
+
+
+def cell_timed_often(rest, frame, wanted):
+    "what stands beside %%timeit runs before each run"
+    line, _, code = rest.partition("\n")
+    options, setup = parted_options(line)
+    measured(options, setup or "pass", code, frame)
+
+
+def parted_options(text):
+    "({letter: number}, the rest)"
+    said, rest = re.match(
+        r"((?:-[nr] *\d+(?:\s+|$))*)(.*)", text, re.S).groups()
+    return {k: int(v) for k, v in re.findall(r"-([nr]) *(\d+)", said)}, rest
+
+
+def measured(options, setup, code, frame):
+    timer = stdlib("timeit").Timer(code, setup, globals=frame.f_globals)
     n, took = options.get("n"), 0
     if not n:
         n, took = timer.autorange()
@@ -282,22 +316,51 @@ def last_error():
 def show_again(rest, frame, wanted):
     e = last_error()
     if e is not None:
+        part("errors")
         show(e)
 
 
 def debug(rest, frame, wanted):
     e = last_error()
-    if e is not None:
+    if e is not None and e.__traceback__ is None:
+        print("no line ran that could be looked at")
+    elif e is not None:
         part("debug")
         stdlib("pdb").post_mortem(e.__traceback__)
 
 
+def profiled(code, frame, wanted):
+    profile = stdlib("cProfile").Profile()
+    try:
+        profile.runctx(code, frame.f_globals, frame.f_locals)
+    finally:
+        stdlib("pstats").Stats(profile).strip_dirs().sort_stats(
+            "tottime").print_stats(PROFILE_LINES)
+
+
 HABITS = {"!": shell, "!!": lambda rest, frame, wanted:
-          shell(rest, frame, True), "cd": change_folder, "debug": debug,
-          "env": environment, "pwd": print_folder, "run": run_file,
+          shell(rest, frame, True), "%%timeit": cell_timed_often, "bash": bash,
+          "cd": change_folder, "debug": debug, "env": environment,
+          "prun": profiled, "pwd": print_folder, "run": run_file,
           "tb": show_again, "time": timed, "timeit": timed_often,
           "writefile": write_file}
+CODE = {"%%timeit", "prun", "time", "timeit"}
+PROFILE_LINES = 25
 builtins.__habit__ = habit
+
+
+def show_values(*values):
+    "show each as a cell shows its last one, which stays in _"
+    names = builtins.__dict__
+    before = [names["_"]] if "_" in names else []
+    for value in values:
+        show_value(value)
+    names.pop("_", None)
+    names.update(("_", value) for value in before)
+
+
+show_values.__name__ = show_values.__qualname__ = "display"
+builtins.display = show_values
 
 
 # ---- In, _i ----

@@ -102,15 +102,34 @@ static bool history_matches(
 	       fnmatch(pattern, whole, 0) == 0;
 }
 
-/* Append the cells of this session that match, with their numbers. */
+/* Read N, or N-M, into *first and *last. */
+static bool read_range(const char *text, size_t n, long *first, long *last)
+{
+	char numbers[32], *end;
+
+	if (!n || n >= sizeof(numbers) || !isdigit((unsigned char)*text))
+		return false;
+	memcpy(numbers, text, n);
+	numbers[n] = '\0';
+	*first = *last = strtol(numbers, &end, 10);
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		*last = strtol(end + 1, &end, 10);
+	return *end == '\0';
+}
+
+/* Append the cells of this session that match, or have these numbers, with
+ * their numbers. */
 static void add_numbered(
 	struct session *s, struct strbuf *b, const char *text, size_t text_n)
 {
+	long first, last;
+	bool range = read_range(text, text_n, &first, &last);
 	size_t n;
 	const struct record_cell *c = record_cells(s->record, &n);
 
 	for (; n-- > 0; c++) {
-		if (!history_matches(c->src, c->n, text, text_n))
+		if (range ? c->no < first || c->no > last
+			  : !history_matches(c->src, c->n, text, text_n))
 			continue;
 		strbuf_printf(b, "%4" PRIu32 ": ", c->no);
 		strbuf_add(b, c->src, c->n);

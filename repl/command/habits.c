@@ -35,18 +35,24 @@ static const struct habit {
 	{"%%file", .runs = true},
 	{"%%sh", .runs = true},
 	{"%%time", "time"},
-	{"%%timeit", "timeit"},
+	{"%%prun", .runs = true},
+	{"%%timeit", "timeit", .runs = true},
 	{"%%writefile", .runs = true},
+	{"%alias", .say = "a function does it: def NAME(x): !COMMAND {x}"},
+	{"%automagic", .say = NOT_NEEDED},
 	{"%autoreload", .say = "edit the file, then importlib.reload(module)"},
+	{"%bookmark", .say = "cd - goes back"},
 	{"%cat", .runs = true},
 	{"%cd", .runs = true},
 	{"%clear", "clear"},
 	{"%cls", "clear"},
+	{"%colors", .say = NOT_NEEDED},
 	{"%conda", .say = NO_PIP},
 	{"%config", .say = NOT_NEEDED},
 	{"%cp", .runs = true},
 	{"%cpaste", .say = PASTE},
 	{"%debug", .runs = true},
+	{"%dhist", .say = "cd - goes back"},
 	{"%doctest_mode", .say = NOT_NEEDED},
 	{"%edit", "edit"},
 	{"%env", .runs = true},
@@ -57,8 +63,10 @@ static const struct habit {
 	{"%load", "load"},
 	{"%load_ext",
 		.say = "there are no extensions · :help lists the commands"},
+	{"%logstart", .say = ":save FILE writes the cells that ran"},
 	{"%ls", .runs = true},
 	{"%lsmagic", "help"},
+	{"%macro", .say = "a function does it · :edit N brings cell N back"},
 	{"%magic", "help"},
 	{"%matplotlib", .say = NOT_NEEDED},
 	{"%mkdir", .runs = true},
@@ -66,30 +74,44 @@ static const struct habit {
 	{"%mv", .runs = true},
 	{"%paste", .say = PASTE},
 	{"%pdb", .say = "%debug after an error"},
+	{"%pdef", "doc"},
 	{"%pdoc", "doc"},
 	{"%pinfo", "doc"},
 	{"%pinfo2", "doc", .before = "??"},
 	{"%pip", .say = NO_PIP},
-	{"%prun", .say = "import cProfile; cProfile.run('...')"},
+	{"%popd", .say = "cd - goes back"},
+	{"%pprint", .say = NOT_NEEDED},
+	{"%precision", .say = "f'{x:.3f}', or numpy.set_printoptions()"},
+	{"%prun", .runs = true},
 	{"%psearch", "doc"},
 	{"%psource", "doc", .before = "??"},
+	{"%pushd", .say = "cd - goes back"},
 	{"%pwd", .runs = true},
 	{"%pycat", "show"},
 	{"%pylab", .say = "import matplotlib.pyplot as plt, numpy as np"},
 	{"%quickref", "help"},
+	{"%recall", "edit"},
+	{"%rep", "edit"},
+	{"%rerun", "edit"},
 	{"%reset", "reset"},
+	{"%reset_selective", .say = "del NAME"},
 	{"%rm", .runs = true},
 	{"%rmdir", .runs = true},
 	{"%run", .runs = true},
 	{"%save", "save"},
 	{"%set_env", .runs = true},
+	{"%store", .say = ":detach keeps the session and its variables · "
+			  "pickle keeps a value in a file"},
 	{"%sx", .runs = true},
 	{"%system", .runs = true},
 	{"%tb", .runs = true},
 	{"%time", "time"},
 	{"%timeit", "timeit"},
 	{"%who", "who"},
+	{"%who_ls", "who"},
 	{"%whos", "who"},
+	{"%xmode", .say = ":explain says an error in plain words · %debug "
+			  "looks around where it was"},
 	{"cat", .runs = true},
 	{"cd", .runs = true},
 	{"clear", "clear"},
@@ -236,8 +258,20 @@ static bool is_cell_of_lines(const char *src, size_t n)
 	       !(nl + 1 < src + n && text_is_blank(nl[1]));
 }
 
+/* True of %NAME? alone. */
+static bool is_question(const char *src, size_t n)
+{
+	if (n < 3 || *src != '%' || src[n - 1] != '?')
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (text_is_blank(src[i]))
+			return false;
+	return true;
+}
+
 int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 {
+	static const struct habit help = {"?", "help"};
 	const struct habit *h;
 	const char *rest;
 	size_t rest_n;
@@ -249,6 +283,8 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		;
 	if (is_cell_of_lines(src, n))
 		return 1;
+	if (is_question(src, n))
+		return run_command(s, &help, src, n - 1, e);
 	h = find_habit(src, n, &rest, &rest_n);
 	if (h && *h->word == '!')
 		h = find_install(h, rest, rest_n);
@@ -268,6 +304,6 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		session_frame(s, "%s", h->say);
 		return 0;
 	}
-	return h->command ? run_command(s, h, rest, rest_n, e)
-			  : cell_run_habit(s, src, n, e);
+	return h->runs ? cell_run_habit(s, src, n, e)
+		       : run_command(s, h, rest, rest_n, e);
 }

@@ -102,7 +102,8 @@ def test_other_habits_are_answered_in_a_line(session, line, said):
 
 
 def test_python_that_looks_like_a_habit_is_python(session):
-    assert session.run("x = 17\nx\\\n%5") == "2"
+    session.run("x = 17")
+    assert session.run("x\\\n%5") == "2"
     assert session.run("f'{7!r}'") == "'7'"
 
 
@@ -263,7 +264,10 @@ def test_history_has_numbers_and_patterns(session):
     ("timeit 1 + 1", r"[\d.]+ ns ± .*"),
     ("time 20 + 1", r"21\n¦ \[.* · CPU .*"),
     ("whos", r"(?s)json +module .*\nf +function .*"),
-    ("%store  ", r"¦ \[there is no %store here · :help lists the commands\]"),
+    ("%store  ", r"(?s)¦ \[:detach keeps the session .*"),
+    ("%timeit?", r"(?s):timeit cell\n.*"),
+    ("%nosuch?", r"(?s).*there is no .*"),
+    ("%nosuch  ", r"¦ \[there is no %nosuch here · :help lists the commands\]"),
 ])
 def test_other_habits_do_what_they_say(session, line, said):
     session.run("import json, inspect; print('text', file=open('a.txt', 'w'))")
@@ -292,3 +296,104 @@ def test_a_name_of_the_person_is_no_habit(session):
     assert session.run("who") == "7"
     assert "module 'time'" in session.run("time")
     assert "SyntaxError" in session.run("run p.py")
+
+
+# ---- what stands below a line of %% ----
+
+def whole(session, cell):
+    """Paste a cell, and run it from where the cursor is. Returns what it shows."""
+    session.wait_prompt()
+    session.paste(cell)
+    session.wait(lambda: session.screen.cursor_row() ==
+                 "... " + cell.split("\n")[-1], "the cell")
+    row = session.screen.here() + 1
+    session.type("\x1b\r")
+    session.wait(lambda: session.screen.here() >= row and session.at_prompt(),
+                 "the prompt")
+    return "\n".join(session.screen.rows(row, session.screen.here()))
+
+
+def test_a_script_below_a_percent_line_is_as_it_was_typed(session):
+    session.run("x = 5")
+    assert whole(session, "%%bash\nfor x in a b; do echo $x {x} {{; done") == (
+        "a {x} {{\nb {x} {{")
+    whole(session, "%%writefile 'f{x}.py'\nprint(f'{x}', {x})")
+    assert session.run("open('f5.py').read()") == (
+        "\"print(f'{x}', {x})\\n\"")
+    # the control: a command goes on behind a backslash
+    assert whole(session, "!echo {x} \\\n $x") == "5 5"
+
+
+def test_percent_percent_bash_is_bash(session):
+    assert session.run("!echo $BASH_VERSION") == ""
+    assert whole(session, "%%bash\necho {1..3} $((2 ** 3))") == "1 2 3 8"
+
+
+def test_what_stands_beside_timeit_runs_before_it(session):
+    session.run("ran = []")
+    out = whole(session, "%%timeit -n 3 -r 2 ran.append(0)\nran.append(1)")
+    assert re.fullmatch(r".* a loop \(2 runs of 3\)", out), out
+    assert session.run("ran") == "[0, 1, 1, 1, 0, 1, 1, 1]"
+    out = whole(session, "%%timeit -n 3 -r 2\nran.append(1)")
+    assert re.fullmatch(r".* a loop \(2 runs of 3\)", out), out
+
+
+# ---- more of them ----
+
+def test_display_shows_values_and_leaves_the_last_one(session):
+    session.run("7")
+    assert session.run("for x in 1, 'a', [2]: display(x)") == "1\n'a'\n[2]"
+    assert session.run("_") == "7"
+    assert session.run("display(8, 9)") == "8\n9"
+    assert session.run("_") == "7"
+    session.run("display = 3")
+    assert session.run("display") == "3"
+
+
+def test_prun_says_where_time_goes(session):
+    session.run("def f(n): return sorted(range(n))")
+    out = session.run("%prun x = f(5)")
+    assert "function calls" in out and re.search(r"1\(f\)", out), out
+    assert session.run("x") == "[0, 1, 2, 3, 4]"
+    assert "ZeroDivisionError" in session.run("%prun 1/0")
+
+
+def test_a_directory_that_is_gone_is_left(session):
+    session.run("mkdir d")
+    assert session.run("cd d") == "/home/d"
+    session.run("import os; os.rmdir('/home/d')")
+    assert session.run("cd /home") == "/home"
+
+
+def test_nothing_is_debugged_where_no_line_ran(session):
+    session.run("1 +* 2")
+    assert "no line ran" in session.run("%debug")
+    session.run("import sys; sys.last_value = ValueError('by hand')")
+    assert session.run("%tb") == "ValueError: by hand"
+
+
+def test_run_takes_no_option_for_a_file(session):
+    session.run("open('p.py', 'w').write('globals()[1] = 5; a = 3\\n');")
+    assert "%run [-i] FILE" in session.run("%run -t p.py")
+    assert session.run("%run p.py") == ""
+    assert session.run("a") == "3"
+
+
+@pytest.mark.parametrize("line, said", [
+    ("%hist -n 2-3", "   2: b = 2\n   3: c = 3"), ("%hist -n 2", "   2: b = 2"),
+    ("%hist -n 7-9", "¦ [nothing in the history matches]"),
+    ("%hist -n c", "   3: c = 3")])
+def test_cells_are_listed_by_their_numbers(session, line, said):
+    for cell in "a = 1", "b = 2", "c = 3":
+        session.run(cell)
+    assert session.run(line) == said
+
+
+def test_a_cell_is_recalled_by_its_number(session):
+    session.run("6 * 7")
+    session.run("x = 1")
+    session.type("%recall 1\r")
+    session.wait(lambda: session.screen.cursor_row() == ">>> 6 * 7", "the cell")
+    session.type("\r")
+    session.expect("^42$")
+    session.wait_prompt()
