@@ -284,7 +284,7 @@ class Session:
             text = text[notice.end():].removeprefix("\n")
         elif not HOST_NOTICE.search(above):
             return text
-        if not text.startswith(self.prompt):
+        if not text.startswith((self.prompt, "...")):
             return text
         end = text.find(cell.split("\n")[-1].strip()[-20:])
         newline = text.find("\n", max(end, 1))

@@ -255,18 +255,18 @@ DIFFER = {
     ],
     "sys.exit()": [
         ("import sys; kept = 1; sys.exit(3){Enter}",
-         "¦ [the cell called exit(3) · the session goes on · "
+         "¦ [the cell ended with exit status 3 · the session goes on · "
          "exit or Ctrl-D leaves]",
          "~(?s)An exception has occurred, use %tb .*",
          "the line says what goes on, and how to leave"),
         ("kept{Enter}", "1", "1", ""),
         ("open('s.py', 'w').write('left = 1\\nimport sys\\nsys.exit(2)\\n');"
          "{Enter}", "", "", ""),
-        ("%run s.py{Enter}", "~¦ \\[the cell called exit\\(2\\) .*",
+        ("%run s.py{Enter}", "~¦ \\[the cell ended with exit status 2 .*",
          "~(?s)An exception has occurred, use %tb .*", "the same"),
         ("left{Enter}", "1", "1", ""),
         ("def f(): exit(){Enter}{Enter}", "", "", ""),
-        ("f(){Enter}", "~¦ \\[the cell called exit\\(0\\) .*", "ended",
+        ("f(){Enter}", "~¦ \\[the cell ended with exit status 0 .*", "ended",
          "only exit alone leaves: code that calls it, as one finds it, does not"),
     ],
     "figures": [
