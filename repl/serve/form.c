@@ -42,32 +42,75 @@ struct form {
 	bool file, past;    /* this part is the file; the file has begun */
 };
 
+/* The end of a parameter's value: of a token, or behind quotes. A backslash
+ * between these may stand before any character. NULL: the quotes do not end. */
+static const char *find_end(const char *p)
+{
+	if (*p != '"')
+		return p + strcspn(p, "; \t");
+	for (p++; *p && *p != '"'; p++)
+		p += *p == '\\' && p[1];
+	return *p ? p + 1 : NULL;
+}
+
+/* The value (allocated) that ends there. A backslash goes only where it quotes
+ * a quote or a backslash, as curl sends them: browsers send one as it is. */
+static char *copy_value(const char *p, const char *end)
+{
+	bool quoted = *p == '"';
+	char *value = strndup(p + quoted, (size_t)(end - p - 2 * quoted));
+	char *to = value;
+
+	if (!value || !quoted)
+		return value;
+	for (const char *from = value; *from; from++) {
+		from += *from == '\\' && (from[1] == '"' || from[1] == '\\');
+		*to++ = *from;
+	}
+	*to = '\0';
+	return value;
+}
+
 /* The value of `; NAME=VALUE` in a field (allocated); NULL: none. */
 static char *find_parameter(const char *s, const char *name)
 {
 	size_t n = strlen(name);
+	const char *end;
 
 	while ((s = strchr(s, ';'))) {
-		const char *value;
+		size_t length;
 
 		s += 1 + strspn(s + 1, " \t");
-		if (strncasecmp(s, name, n) != 0 || s[n] != '=') {
-			s += strcspn(s, ";\"");
-			/* A semicolon between quotes ends no parameter. */
-			if (*s == '"')
-				s = strchr(s + 1, '"');
-			if (!s)
-				return NULL;
+		length = strcspn(s, "=; \t");
+		if (s[length] != '=')
 			continue;
-		}
-		value = s + n + 1;
-		if (*value != '"')
-			return strndup(value, strcspn(value, "; \t"));
-		value++;
-		return strchr(value, '"') ? strndup(value, strcspn(value, "\""))
-					  : NULL;
+		end = find_end(s + length + 1);
+		if (!end)
+			return NULL;
+		if (length == n && !strncasecmp(s, name, n))
+			return copy_value(s + n + 1, end);
+		s = end;
 	}
 	return NULL;
+}
+
+/* The name of a file (allocated); NULL: none. RFC 7578 (4.2) wants `filename`,
+ * and no `filename*` as RFC 8187 has it (CHARSET'LANGUAGE'%xx). Some clients
+ * send that alone for what is not ASCII: we take it then. */
+static char *find_file_name(const char *line)
+{
+	char *name = find_parameter(line, "filename"), *quote;
+
+	if (name)
+		return name;
+	name = find_parameter(line, "filename*");
+	quote = name ? strchr(name, '\'') : NULL;
+	quote = quote ? strchr(quote + 1, '\'') : NULL;
+	if (quote) {
+		memmove(name, quote + 1, strlen(quote + 1) + 1);
+		framing_unescape(name);
+	}
+	return name;
 }
 
 struct form *form_open(const char *type, const struct form_calls *calls)
@@ -116,7 +159,7 @@ static void take_head_line(struct form *f, const char *line)
 	if (strncasecmp(line, wanted, strlen(wanted)) != 0)
 		return;
 	field = find_parameter(line, "name");
-	name = find_parameter(line, "filename");
+	name = find_file_name(line);
 	if (field && name && !strcmp(field, "file") && !f->past) {
 		f->file = f->past = true;
 		f->calls.begin(f->calls.arg, name);

@@ -56,8 +56,7 @@ static bool starts_with(const char *s, size_t n, const char *with)
 	return n >= m && !strncasecmp(s, with, m);
 }
 
-/* Undo %xx in place. */
-static void unescape_path(char *s)
+void framing_unescape(char *s)
 {
 	static const char hex[] = "0123456789abcdefABCDEF";
 	char *to = s;
@@ -76,6 +75,13 @@ static void unescape_path(char *s)
 	*to = '\0';
 }
 
+/* True for a host with or without a port, as far as it matters where it ends.
+ * RFC 9110, 4.2.4: no user before it. */
+static bool is_host(const char *s, size_t n)
+{
+	return n > 0 && strcspn(s, " \t,/?#@\\") >= n;
+}
+
 /* Find the path in the request target: `/path?query`, or the same behind a
  * scheme and a host, which we keep. */
 static bool find_path(struct framing *h, const char **path, size_t *n)
@@ -86,6 +92,8 @@ static bool find_path(struct framing *h, const char **path, size_t *n)
 		p = strchr(p, ':') + 3;
 		slash = memchr(p, '/', (size_t)(end - p));
 		slash = slash ? slash : end;
+		if (!is_host(p, (size_t)(slash - p)))
+			return false;
 		h->host = strndup(p, (size_t)(slash - p));
 		if (!h->host)
 			return false;
@@ -139,8 +147,8 @@ static void take_start(struct framing *h, const char *s, size_t n)
 		return;
 	if (!find_path(h, &path, &target)) {
 		set_wrong(h, 400,
-			"the path must begin with a slash, and have no NUL or "
-			"#");
+			"the path must begin with a slash or a host, and have "
+			"no NUL or #");
 		return;
 	}
 	h->method = strndup(s, method);
@@ -149,7 +157,7 @@ static void take_start(struct framing *h, const char *s, size_t n)
 		set_wrong(h, 503, no_memory);
 		return;
 	}
-	unescape_path(h->path);
+	framing_unescape(h->path);
 	h->lines = 0;
 	h->state = FRAMING_IN_FIELDS;
 }
@@ -184,7 +192,9 @@ static void take_expect(struct framing *h, const char *value)
  * two that differ. */
 static void take_host(struct framing *h, const char *value)
 {
-	if (h->host && strcasecmp(h->host, value) != 0)
+	if (*value && !is_host(value, strlen(value)))
+		set_wrong(h, 400, "Host is no host");
+	else if (h->host && strcasecmp(h->host, value) != 0)
 		set_wrong(h, 400, "the path is of another host than Host");
 }
 

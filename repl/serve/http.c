@@ -32,7 +32,7 @@
 
 struct header {
 	const char *name;
-	char value[200];
+	char *value; /* owned */
 };
 
 struct exchange {
@@ -117,6 +117,8 @@ static void end_exchange(struct exchange *x)
 	if (x->next)
 		x->next->before = x->before;
 	h->nexchanges--;
+	for (int i = 0; i < x->nheaders; i++)
+		free(x->headers[i].value);
 	free(x->file_name);
 	free(x);
 }
@@ -187,6 +189,10 @@ static void add_head(const struct exchange *x, struct strbuf *out)
 		http_reason(x->status), date);
 	if (x->type)
 		strbuf_printf(out, "Content-Type: %s\r\n", x->type);
+	strbuf_puts(out, "Cache-Control: no-store\r\n");
+	/* nginx would hold events back until it has a buffer of them. */
+	if (x->streams && x->size < 0)
+		strbuf_puts(out, "X-Accel-Buffering: no\r\n");
 	for (int i = 0; i < x->nheaders; i++)
 		strbuf_printf(out, "%s: %s\r\n", x->headers[i].name,
 			x->headers[i].value);
@@ -602,8 +608,9 @@ void http_add_header(struct exchange *x, const char *name, const char *value)
 	if (x->nheaders == HEADERS_MAX)
 		return;
 	h->name = name;
-	snprintf(h->value, sizeof(h->value), "%s", value);
-	x->nheaders++;
+	h->value = strdup(value);
+	if (h->value)
+		x->nheaders++;
 }
 
 /* Make room for an answer: drop the client that has read nothing of its own

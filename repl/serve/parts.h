@@ -340,6 +340,9 @@ struct framing {
 /* Parse the next bytes. Returns how many of them belong to this request. */
 size_t framing_take(struct framing *h, const char *p, size_t n);
 
+/* Undo %xx in place. */
+void framing_unescape(char *s);
+
 /* True if the head is whole. */
 bool framing_is_whole(const struct framing *h);
 

@@ -15,6 +15,8 @@
 #include "openapi.h"
 #include "repl/json/json.h"
 
+#include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -265,21 +267,44 @@ static struct store_file *find_file(struct route *r, struct exchange *x)
 	return NULL;
 }
 
-/* Add a Content-Disposition with this name; '_' replaces characters that must
- * not stand between quotes. */
+/* True if the character means itself between the quotes of a field's value. */
+static bool is_plain(char c)
+{
+	return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Append the name as RFC 8187 encodes it. */
+static void add_extended_name(struct strbuf *b, const char *name, size_t n)
+{
+	strbuf_puts(b, "; filename*=UTF-8''");
+	for (size_t i = 0; i < n; i++)
+		if (isalnum((unsigned char)name[i]) || strchr("-._~", name[i]))
+			strbuf_add(b, name + i, 1);
+		else
+			strbuf_printf(b, "%%%02X", (unsigned char)name[i]);
+}
+
+/* Add a Content-Disposition with this name. Where '_' replaces characters of
+ * it, the name follows once more, encoded, if it is text. */
 static void add_disposition(struct exchange *x, const char *name)
 {
-	char value[200];
-	size_t n = (size_t)snprintf(
-		value, sizeof(value), "attachment; filename=\"");
+	size_t n = strlen(name), plain = 0;
+	struct strbuf b = {0};
 
-	for (; *name && n < sizeof(value) - 2; name++)
-		value[n++] = *name >= ' ' && *name < 0x7f && *name != '"' &&
-					     *name != '\\'
-				     ? *name
-				     : '_';
-	strcpy(value + n, "\"");
-	http_add_header(x, "Content-Disposition", value);
+	if (n > NAME_MAX)
+		for (n = NAME_MAX; n > 0 && utf8_continues(name[n]); n--)
+			;
+	strbuf_puts(&b, "attachment; filename=\"");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_add(&b, is_plain(name[i]) ? name + i : "_", 1);
+		plain += is_plain(name[i]);
+	}
+	strbuf_puts(&b, "\"");
+	if (plain < n && emit_is_text(name, n))
+		add_extended_name(&b, name, n);
+	if (!b.failed)
+		http_add_header(x, "Content-Disposition", b.s);
+	strbuf_free(&b);
 }
 
 static void get_file(struct route *r, struct exchange *x)

@@ -108,6 +108,18 @@ NONSENSE = {
     "half a line's end": (part('name="file"; filename="a\rb"') + END, "XX", 422),
     "the other half": (part('name="file"; filename="a\nb"') + END, "XX", 422),
     "a zero": (part('name="file"; filename="a\0b"') + END, "XX", 422),
+    "a name that does not end": (part('name="file"; filename="f') + END, "XX",
+                                 422),
+    "a name whose end is quoted": (part(r'name="file"; filename="f\"') + END,
+                                   "XX", 422),
+    "another field before": (part('name="x"; x="; name=file; filename=f"') + END,
+                             "XX", 422),
+    "a million parameters": (part("; " * 2000 + 'name="file"; filename="f') +
+                             END, "XX", 422),
+    "line feeds alone": (FILE.replace(b"\r\n", b"\n") + END, "XX", 422),
+    "a boundary in a line": (b"x" + FILE + END, "XX", 422),
+    "half an end": (FILE + b"--XX-", "XX", 422),
+    "a boundary with a line end": (FILE + END, '"XX\\"', 422),
     "a long head": (part('name="file"; filename="' + "f" * 100000 + '"') + END,
                     "XX", 422),
 }
@@ -151,10 +163,27 @@ def test_a_name_is_a_name(lasting, name):
     said = r.headers["Content-Disposition"]
     assert r.body == b"x"
     assert said.startswith('attachment; filename="') and said.isprintable()
-    assert said.count('"') == 2 and said.endswith('"') and "\\" not in said
+    assert said.count('"') == 2 and "\\" not in said
+    assert re.fullmatch(r"(; filename\*=UTF-8''[\w.~%-]+)?",
+                        said.rpartition('"')[2]), said
     listed, = [f for f in lasting("GET", "/v1/files").json["files"]
                if f not in before]
     assert listed["file_id"] == file
+
+
+@pytest.mark.parametrize("name,said", [
+    ("a b.txt", 'filename="a b.txt"'),
+    ("é.txt", "filename=\"__.txt\"; filename*=UTF-8''%C3%A9.txt"),
+    (r"a\"b", "filename=\"a_b\"; filename*=UTF-8''a%22b"),
+    ("x" * 300, 'filename="' + "x" * 255 + '"'),
+    ("é" * 200, 'filename="' + "_" * 254 + "\"; filename*=UTF-8''" +
+     "%C3%A9" * 127)])
+def test_a_download_has_the_name_of_the_file(lasting, name, said):
+    """In ASCII byte for byte; what is not once more, as RFC 8187 has it."""
+    r = form(lasting, f'--XX\r\nContent-Disposition: form-data; name="file"; '
+             f'filename="{name}"\r\n\r\nx\r\n'.encode() + END)
+    r = lasting("GET", f"/v1/files/{r.json['file_id']}")
+    assert r.headers["Content-Disposition"] == "attachment; " + said
 
 
 def test_ids_are_not_guessed(server):
@@ -254,7 +283,11 @@ def test_a_boundary_is_found(server, kind):
 @pytest.mark.parametrize("words,name", [
     ('name=file; filename=a.txt', "a.txt"), ('FILENAME="a"; NAME="file"', "a"),
     ('filename="; name=x"; name="file"', "; name=x"),
-    ("name=\"file\"; filename*=UTF-8''b; filename=\"a\"", "a")])
+    ("name=\"file\"; filename*=UTF-8''b; filename=\"a\"", "a"),
+    ("name=\"file\"; filename*=UTF-8'de'%c3%A9%20%zz'", "é %zz'"),
+    (r'name="file"; filename="a\"; x=\"\\b.txt"', 'a"; x="\\b.txt'),
+    (r'x="\""; name="file"; filename="C:\new\a"', r"C:\new\a"),
+    ('name=file ; x ; filename=a', "a"), ('name="file"; filename=""', "")])
 def test_a_name_is_found(server, words, name):
     assert form(server, part(words) + END).json["filename"] == name
     # control: what is only like them

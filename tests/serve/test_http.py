@@ -79,6 +79,39 @@ WRONG = {
                                        TYPE, CHUNKED), 400, False),
     "long trailers": (request("POST", "/eval", b"0\r\n" + b"X: y\r\n" * 10000,
                               TYPE, CHUNKED), 431, False),
+    "a host that is none": (b"GET /health HTTP/1.1\r\nHost: a b\r\n\r\n", 400,
+                            True),
+    "a user before the host": (request("GET", "http://u@localhost/health"), 400,
+                               False),
+    "a path without its host": (request("GET", "http:///health"), 400, False),
+    "three words and one more": (b"GET /health HTTP/1.1 x\r\n\r\n", 400, False),
+    "two blanks": (b"GET  /health HTTP/1.1\r\n\r\n", 400, False),
+    "a tab for a blank": (b"GET\t/health HTTP/1.1\r\n\r\n", 400, False),
+    "a blank before the first line": (b" GET /health HTTP/1.1\r\n\r\n", 400,
+                                      False),
+    "a carriage return alone": (request("GET", "/health", b"", "X: a\rb"), 400,
+                                True),
+    "bytes beyond ASCII in the path": ("GET /\xff HTTP/1.1\r\n".encode(), 400,
+                                       False),
+    "a long method": (b"G" * 30 + b" /health HTTP/1.1\r\n\r\n", 400, False),
+    "a method with a colon": (b"GET: /health HTTP/1.1\r\n\r\n", 400, False),
+    "a path that begins with none": (b"GET health HTTP/1.1\r\n\r\n", 400,
+                                     False),
+    "a fragment": (request("GET", "/health#x"), 400, False),
+    "an authority alone": (request("CONNECT", "localhost:80"), 400, False),
+    "a length in hexadecimal": (request("POST", "/eval", b"",
+                                        "Content-Length: 0x10"), 400, False),
+    "a list of one length": (request("POST", "/eval", b"",
+                                     "Content-Length: 2, 2"), 400, False),
+    "chunks of HTTP/1.0": (request("POST", "/eval", b"", CHUNKED).replace(
+        b"HTTP/1.1", b"HTTP/1.0"), 400, False),
+    "a chunk that ends with a line feed": (
+        request("POST", "/eval", b"2\n{}\r\n0\r\n\r\n", TYPE, CHUNKED), 400,
+        False),
+    "a negative chunk": (request("POST", "/eval", b"-1\r\n", TYPE, CHUNKED), 400,
+                         False),
+    "a trailer that is none": (request("POST", "/eval", b"0\r\nX\r\n\r\n", TYPE,
+                                       CHUNKED), 400, False),
     "an expectation": (request("POST", "/v1/execute", b"", "Expect: more"), 417,
                        True),
 }
@@ -95,6 +128,16 @@ def test_what_is_no_request_is_answered_in_json(lasting, what):
     assert set(json.loads(body)) == (
         {"detail"} if fastapi else {"title", "description"})
     assert lasting("GET", "/health").status == 200
+
+
+def test_nobody_keeps_an_answer(lasting):
+    """No answer may be told to another client, whatever its status."""
+    for data in (request("GET", "/health", b"", "Connection: close"),
+                 request("HEAD", "/no", b"", "Connection: close"),
+                 evaluation("1", "Connection: close"), WRONG["TLS"][0]):
+        head = lasting.raw(data).partition(b"\r\n\r\n")[0]
+        assert b"\r\nCache-Control: no-store" in head, head
+        assert b"X-Accel-Buffering" not in head
 
 
 def test_nonsense_that_ends_is_answered(server):

@@ -120,6 +120,14 @@ def _session(server):
 
 # ---- what it is for ----
 
+@pytest.mark.parametrize("events", [False, True])
+def test_a_proxy_holds_no_events_back(session, events):
+    with session.ask("1", events) as s:
+        head = s.recv(65536).partition(b"\r\n\r\n")[0]
+    assert b"\r\nCache-Control: no-store" in head
+    assert (b"\r\nX-Accel-Buffering: no" in head) is events
+
+
 def test_a_session_keeps_its_state(session):
     assert re.fullmatch(r"[\w.-]+-[0-9a-f]{32}", session.first["id"])
     assert session.first["python"].startswith("3.")
