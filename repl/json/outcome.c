@@ -63,7 +63,9 @@ static void add_cell(struct cells *c, struct strbuf *b, bool pictures)
 	answer_add_limit(b, q, d->limit, cells_config(c));
 	emit_int_or_null(b, "exit_code",
 		d->how == HOW_EXIT || d->how == HOW_EXITED, d->status);
-	emit_text(b, "after", after_names[d->after]);
+	/* The warden tells how Python is. exit() ends the session here. */
+	emit_text(b, "after",
+		after_names[cells_is_over(c) ? AFTER_ENDED : d->after]);
 	emit_int(b, "names", d->names);
 	emit_int(b, "duration_ms", d->wall_ms);
 	emit_int(b, "cpu_ms", d->cpu_ms);

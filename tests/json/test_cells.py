@@ -148,10 +148,12 @@ def test_a_policy_for_commands_binds_requests(ev):
 
 def test_a_session_that_was_left_is_over(ev):
     r = ev(START, {"code": "exit(3)"}, {"code": "1"}, {"undo": 1})
-    assert (r[1]["how"], r[1]["exit_code"]) == ("exit", 3)
+    assert (r[1]["how"], r[1]["exit_code"], r[1]["after"]) == (
+        "exit", 3, "ended")
     assert [a["title"] for a in r[2:]] == ["The session is over"] * 2
     r = ev(START, {"code": "import os; os._exit(4)"}, {"code": "1"})
-    assert (r[1]["how"], r[1]["exit_code"]) == ("exited", 4)
+    assert (r[1]["how"], r[1]["exit_code"], r[1]["after"]) == (
+        "exited", 4, "restarted")
     assert r[2]["output"] == "1\n"
 
 
