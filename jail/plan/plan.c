@@ -425,6 +425,22 @@ static void show_host(struct plan_maker *m)
 				.source = py->links[i].text);
 }
 
+/* Code that was written for another service may name its home. What is shown
+ * there comes first. */
+static void show_workspace(struct plan_maker *m)
+{
+	static const char path[] = "/workspace";
+	const struct host_python *py = &m->h->python;
+
+	for (int i = 0; i < m->nshown; i++)
+		if (path_is_beneath(m->shown[i].path, path))
+			return;
+	for (int i = 0; i < py->nlinks; i++)
+		if (path_is_beneath(py->links[i].path, path))
+			return;
+	add(m, PLAN_LINK, .target = path, .source = "/home");
+}
+
 /* ---- the stages ---- */
 
 static void plan_warden(struct plan_maker *m)
@@ -525,6 +541,8 @@ static void plan_root(struct plan_maker *m)
 	show_parts(m);
 	show_host(m);
 	close_parts(m);
+	if (m->spec->mode == SPEC_CELL)
+		show_workspace(m);
 	/* A file that is copied there would be gone with the program. */
 	if (m->spec->side)
 		add(m, PLAN_RESTRICT, .target = "/tmp",

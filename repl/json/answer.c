@@ -38,8 +38,11 @@ static void begin_files(struct answer *a, const struct attach_store *store)
 {
 	struct run *r = a->run;
 	const struct config *cfg = r->drive.cfg;
+	/* files.pattern is snekbox's unless it is configured. Clients with a
+	 * store expect every file. */
+	bool all = store && !config_set_in(cfg, "files.pattern");
 	const struct attach_rules rules = {.limits = &cfg->limits,
-		.pattern = cfg->pattern,
+		.pattern = all ? NULL : cfg->pattern,
 		.sent = r->put.files,
 		.nsent = r->put.n,
 		.store = store,

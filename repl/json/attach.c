@@ -116,7 +116,8 @@ static const char *add_entry(
 	struct stat st;
 
 	if ((f->type != 'f' && f->type != 'l') ||
-		!transfer_matches(a->rules.pattern, f->path))
+		(a->rules.pattern &&
+			!transfer_matches(a->rules.pattern, f->path)))
 		return NULL;
 	/* A link that leaves the home, or to a directory, cannot be opened. */
 	fd = jail_home_open(a->drive->jail, f->path, NULL);

@@ -111,7 +111,7 @@ struct attach_store {
 /* Rules for which files to attach. Borrowed. */
 struct attach_rules {
 	const struct limits *limits;
-	const char *pattern;	     /* files.pattern, for transfer_matches() */
+	const char *pattern;	     /* for transfer_matches(); NULL: all */
 	const struct put_file *sent; /* left out unless they changed */
 	size_t nsent;
 	const struct attach_store *store; /* or NULL */
@@ -535,6 +535,11 @@ int request_add_file(struct request *r, const char *path, int fd, size_t n,
  * too. */
 int request_add_content(struct request *r, const char *path, const char *p,
 	size_t n, const struct request_rules *rules,
+	struct request_refusal *why);
+
+/* With code that asks for __file__, add the code as the last file, which
+ * request.py names there. */
+int request_add_main(struct request *r, const struct request_rules *rules,
 	struct request_refusal *why);
 
 void request_fini(struct request *r);

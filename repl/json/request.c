@@ -513,6 +513,20 @@ static int take_ours(struct request *r, const struct request_rules *rules,
 	return take_files(r, rules, why);
 }
 
+int request_add_main(struct request *r, const struct request_rules *rules,
+	struct request_refusal *why)
+{
+	struct limits limits = *rules->limits;
+	struct request_rules roomier = *rules;
+
+	if (!memmem(r->code, r->code_n, "__file__", strlen("__file__")))
+		return 0;
+	limits.max_count++;
+	roomier.limits = &limits;
+	return request_add_content(
+		r, "__main__.py", r->code, r->code_n, &roomier, why);
+}
+
 static int take_alone(struct request *r, const struct request_rules *rules,
 	struct request_refusal *why)
 {
@@ -650,7 +664,9 @@ int request_parse(struct request *r, const char *text, size_t n,
 	if (rules->session)
 		return take_in_session(r, rules, why);
 	if (json_object_get(r->root, "code"))
-		return take_alone(r, rules, why);
+		return take_alone(r, rules, why) < 0
+			       ? -1
+			       : request_add_main(r, rules, why);
 	if (json_is_true(json_object_get(r->root, "session")))
 		return take_session(r, why);
 	return take_snekbox(r, rules, why);

@@ -110,6 +110,14 @@ static void add_wrong_type(struct mistakes *m, const char *type,
 				type_mistakes[i].words, v);
 }
 
+void execute_add_no_object(struct strbuf *b)
+{
+	struct mistakes m = {.b = b};
+
+	add_wrong_type(&m, "object", "", NULL);
+	end_mistakes(&m);
+}
+
 static void check_field(struct mistakes *m, const json_t *owner,
 	const struct request_field *f, const char *where)
 {
@@ -283,7 +291,7 @@ static int fill_request(struct request *q, struct execute_files *files,
 		fields_find(fields_execute_request, "timeout_ms")->fallback;
 	struct limits limits = *rules->limits;
 	struct request_rules longer = *rules;
-	struct request_refusal why;
+	struct request_refusal why = {0};
 	char text[80];
 	int r;
 
@@ -305,6 +313,8 @@ static int fill_request(struct request *q, struct execute_files *files,
 	for (size_t i = 0; i < json_array_size(list) && r == 0; i++)
 		r = add_stored_file(
 			q, files, json_array_get(list, i), rules, words);
+	if (r == 0 && request_add_main(q, rules, &why) < 0)
+		return refuse_request(words, &why);
 	return r;
 }
 

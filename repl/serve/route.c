@@ -669,12 +669,14 @@ static bool is_misnamed(const struct route *r, const struct exchange *x)
 static bool check_type(struct exchange *x)
 {
 	const char *type = http_field(x, FRAMING_CONTENT_TYPE);
+	struct strbuf b = {0};
 	char words[200];
 
 	if (type ? is_json(type) : !is_v1(http_path(x)) || !http_has_body(x))
 		return true;
 	if (is_v1(http_path(x))) {
-		refuse_request(x, 422, "expected application/json");
+		execute_add_no_object(&b);
+		answer_json(x, 422, &b);
 	} else {
 		snprintf(words, sizeof(words),
 			"%.100s is an unsupported media type.", type);

@@ -124,6 +124,51 @@ def test_files_come_and_go(server):
     assert server("GET", "/v1/files").json == {"files": []}
 
 
+ANY_NAME = """
+import os
+os.makedirs(".d/_e")
+for name in "_a", ".b", "c", "__init__.py", ".d/_e/.f":
+    open(name, "w").write("x")
+"""
+
+
+def test_files_have_any_name(serve):
+    """Onyx tells of all files; files.pattern is snekbox's until it is set."""
+    server = serve()
+    a = server.run(ANY_NAME).json
+    assert sorted(f["path"] for f in a["files"]) == [
+        ".b", ".d/_e/.f", "__init__.py", "_a", "c"]
+    a = server("POST", "/eval", {"input": ANY_NAME}).json
+    assert [f["path"] for f in a["files"]] == ["c"]
+    a = serve("-s", "files.pattern=_*").run(ANY_NAME).json
+    assert sorted(f["path"] for f in a["files"]) == ["__init__.py", "_a"]
+
+
+def test_code_runs_in_a_workspace_and_is_a_file_of_it(server):
+    up = server.upload(b"data").json["file_id"]
+    a = server.run("import os\nopen('/workspace/f', 'w').write('x')\n"
+                   "os.path.samefile('/workspace', os.getcwd())").json
+    assert a["result"] is True, a
+    assert [f["path"] for f in a["files"]] == ["f"]
+    code = ("from pathlib import Path\nhere = Path(__file__).parent\n"
+            "(here / 'new').write_text('x')\n"
+            "[(here / 'in').read_text(), Path(__file__).name,"
+            " open(__file__).read()]")
+    a = server.run(code, files=[{"path": "in", "file_id": up}]).json
+    assert a["result"] == ["data", "__main__.py", code], a
+    assert [f["path"] for f in a["files"]] == ["new"]
+    # A pool that spawns imports the file; and what else looks for it finds none.
+    a = server.run("import multiprocessing as m\ndef f(x): return x + 1\n"
+                   "__name__ == '__main__' and __file__ and "
+                   "m.get_context('spawn').Pool(1).map(f, [1])").json
+    assert a["result"] == [2], a
+    a = server.run("import os\n'__fi' + 'le__' in globals(), os.listdir()").json
+    assert a["result"] == [False, []], a
+    # As many files as there may be, and it beside them.
+    files = [{"path": f"f{i}", "file_id": up} for i in range(100)]
+    assert server.run("len(__file__)", files=files).json["result"] == 17
+
+
 def test_execute_refuses_as_fastapi(server):
     r = server("POST", "/v1/execute", {"timeout_ms": "5", "files": [{}, 1]})
     assert r.status == 422
@@ -137,6 +182,11 @@ def test_execute_refuses_as_fastapi(server):
         assert r.status == 422 and r.json["detail"], r
     r = server("POST", "/v1/execute", b"{}", {"Content-Type": "text/plain"})
     assert r.status == 422
+    assert [(d["type"], d["loc"]) for d in r.json["detail"]] == [
+        ("model_attributes_type", ["body"])]
+    r = server.run("1", variables=[1])
+    assert [d["loc"] for d in r.json["detail"]] == [["body", "variables"]]
+    assert server.run("x", variables={"x": [1]}).json["result"] == [1]
     for path, words in (("/x", "File paths must be relative."),
                         ("a/../b", "File paths must not contain '..'."),
                         ("", "File path must not be empty.")):

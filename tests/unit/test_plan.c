@@ -435,6 +435,37 @@ static void the_process_limit_leaves_room_for_checkpoints(void **state)
 	world_free(w);
 }
 
+/* The text of the link at that path, or NULL. */
+static const char *find_link(const struct plan *p, const char *path)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->ops[i].type == PLAN_LINK &&
+			!strcmp(p->ops[i].target, path))
+			return p->ops[i].source;
+	return NULL;
+}
+
+static void one_cell_finds_its_home_under_another_name(void **state)
+{
+	static const char *const list[] = {"/workspace/x", NULL};
+	struct world *w = world_new();
+	struct plan p = make(w);
+
+	(void)state;
+	assert_null(find_link(&p, "/workspace"));
+	plan_fini(&p);
+	w->spec.mode = SPEC_CELL;
+	p = make(w);
+	assert_string_equal(find_link(&p, "/workspace"), "/home");
+	plan_fini(&p);
+	/* What is shown there comes first. */
+	w->spec.expose = list;
+	p = make(w);
+	assert_null(find_link(&p, "/workspace"));
+	plan_fini(&p);
+	world_free(w);
+}
+
 /* ---- paths to show ---- */
 
 /* Plan a jail with `path` in jail.expose. */
@@ -575,6 +606,7 @@ static const struct CMUnitTest promises[] = {
 	cmocka_unit_test(walls_are_built_in_order),
 	cmocka_unit_test(stages_are_in_order),
 	cmocka_unit_test(the_process_limit_leaves_room_for_checkpoints),
+	cmocka_unit_test(one_cell_finds_its_home_under_another_name),
 	cmocka_unit_test(paths_that_would_hide_the_jails_own_files_are_refused),
 	cmocka_unit_test(paths_with_dots_or_extra_slashes_are_refused),
 	cmocka_unit_test(ordinary_paths_can_be_shown),
