@@ -245,6 +245,8 @@ int jail_leave(struct jail *j, struct err *e);
 enum jail_cell {
 	CELL_SILENT, /* Python, for nobody who could type: its clock never
 		      * rests; the figures that are open at its end, as PNG */
+	CELL_BUNDLE, /* as CELL_SILENT, and its value in all the forms that it
+		      * offers (jail/guest/bundle.py) */
 	CELL_PROMPT, /* Python; each picture that it shows, as pixels */
 	CELL_IMAGE,  /* the path of an image file, which is shown like that */
 	CELL_HABIT,  /* as CELL_PROMPT, for text that is no Python, but what

@@ -14,14 +14,19 @@ def piece(report, name, data):
         data = data[write(report, data):]
 
 
+def printed(figure):
+    from io import BytesIO
+    data = BytesIO()
+    figure.savefig(data, format="png")
+    return data.getvalue()
+
+
 def tell_figures(report, plt):
     "the figures that are open; reported ones are closed"
     try:
-        import io
         for number in plt.get_fignums()[:FIGURES]:
-            data = io.BytesIO()
-            plt.figure(number).savefig(data, format="png")
+            data = printed(plt.figure(number))
             plt.close(number)
-            piece(report, b"png", data.getvalue())
+            piece(report, b"png", data)
     except Exception:
         pass

@@ -46,6 +46,8 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     # An interrupt that comes from now on waits, blocked, for call().
     signal(SIGINT, S.on_int)
     say("TOOK " + no)
+    bundles = kind == "bundle"
+    kind = "silent" if bundles else kind
     S.owed, S.kind, S.leaves = (no, mark), kind, False
     S.habitual = kind == "habit" or kind == "prompt" and any(
         word in source for word in HABITUAL)
@@ -76,6 +78,13 @@ def cell(fds, no, size, crc, mark, kind="silent"):
             part(name)
         run = show_file if kind == "image" else edit_text
     lost = call(run, "<cell %s>" % no, source)
+    if bundles and S.how == "ok" and getpid() == S.pid:
+        for name in "figures", "bundle":
+            part(name)
+        failed = int(no) in S.values and call(
+            tell_bundle, fds[0], S.values[int(no)])
+        if failed:
+            S.how, lost, failed = "interrupted", failed, None
     plt = fds and kind == "silent" and S.modules.get("matplotlib.pyplot")
     pipe, S.pictures = S.pictures, None
     if counts:

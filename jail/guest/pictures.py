@@ -25,6 +25,7 @@ ARTISTS = 100  # of a container we look at so many things,
 LOOKED_AT = 1000  # and of all that it holds at so many
 DRAWERS = "matplotlib.", "mpl_toolkits.", "seaborn."
 LABELS = {"matplotlib.text", "matplotlib.legend"}
+part("figures")
 S.figure = 0
 S.kept = []  # [name, what stat() says]
 
@@ -133,13 +134,6 @@ def draw_figure(figure):
     plt = S.modules.get("matplotlib.pyplot")
     if plt is not None:
         plt.close(figure)
-
-
-def printed(figure):
-    from io import BytesIO
-    data = BytesIO()
-    figure.savefig(data, format="png")
-    return data.getvalue()
 
 
 def shows_pictures():

@@ -10,11 +10,12 @@
 #              json   the value as json.dumps() writes it, if it can
 #              repr   the value as repr() writes it
 #              png    a picture for each figure of matplotlib's that is open
-MOST = 1000000  # bytes of a value
+#            and for a client that asks, what bundle.py has of the value
 part("figures")
+part("bundle")
 
 
-def request(report, source, variables, shows):
+def request(report, source, variables, shows, bundles=False):
     if not S.site and needs_site(source):
         customize()
     NS.update(variables)
@@ -30,13 +31,15 @@ def request(report, source, variables, shows):
 
     sys.displayhook = keep_value
     known = fstat(report)[1:3]
-    program(source,
-            lambda: is_open(report, known) and tell_all(report, shows))
+    program(source, lambda: is_open(report, known) and tell_all(
+        report, shows, bundles))
 
 
-def tell_all(report, shows):
+def tell_all(report, shows, bundles):
     if shows and S.value is not None:
         tell_value(report, S.value)
+        if bundles:
+            tell_bundle(report, S.value)
     S.value = None
     plt = sys.modules.get("matplotlib.pyplot")
     if plt is not None:
@@ -57,15 +60,3 @@ def tell_value(report, value):
             piece(report, b"json", text.encode())
     except Exception:
         pass
-
-
-def as_json(value):
-    "what json.dumps() does, without loading json"
-    json = stdlib("_json")
-    return "".join(json.make_encoder(
-        {}, unknown, json.encode_basestring_ascii, None, ": ", ", ",
-        False, False, False)(value, 0))
-
-
-def unknown(value):
-    raise TypeError

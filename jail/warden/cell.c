@@ -217,7 +217,7 @@ static void hear_guest(struct cell *c)
 	}
 	if (m.wire.type == GUEST_TOOK) {
 		c->took = 1;
-		c->watch.may_pause = c->kind != CELL_SILENT;
+		c->watch.may_pause = c->kind > CELL_BUNDLE;
 		tell_took(c);
 		watch_ready(&c->watch, c->w);
 		return;

@@ -191,6 +191,7 @@ size_t wire_cell_encode(char *buf, uint32_t no, size_t bytes, uint32_t crc,
 {
 	static const char *const kinds[] = {
 		[CELL_SILENT] = "silent",
+		[CELL_BUNDLE] = "bundle",
 		[CELL_PROMPT] = "prompt",
 		[CELL_IMAGE] = "image",
 		[CELL_HABIT] = "habit",

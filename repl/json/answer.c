@@ -144,46 +144,12 @@ static void add_piece(
 		emit_word(b, key, "null");
 }
 
-/* A client's parser may give up on deeper values. */
-static bool is_deeper(const json_t *v, int most)
-{
-	const char *key;
-	json_t *one;
-	size_t i;
-
-	if (most == 0)
-		return json_is_array(v) || json_is_object(v);
-	json_array_foreach(
-		(json_t *)v, i, one) if (is_deeper(one, most - 1)) return true;
-	json_object_foreach((json_t *)v, key,
-		one) if (is_deeper(one, most - 1)) return true;
-	return false;
-}
-
-static bool is_one_line(const struct report_piece *p)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (p->p[i] < ' ' || p->p[i] > '~')
-			return false;
-	return true;
-}
-
-/* Append the value as JSON if the report has that, in the digits of Python;
- * else its repr() or null. */
+/* Append the value as JSON if the report has that; else its repr() or null. */
 static void add_value(struct strbuf *b, const struct report *p)
 {
-	json_t *v = p->json.p && is_one_line(&p->json)
-			    ? json_loadb(p->json.p, p->json.n,
-				      JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)
-			    : NULL;
-
-	if (v && !is_deeper(v, REQUEST_DEPTH_MAX)) {
-		emit_key(b, "result");
-		strbuf_add(b, p->json.p, p->json.n);
-	} else {
+	if (!p->json.p || p->json.n > REPORT_TEXT_MAX ||
+		!emit_json(b, "result", p->json.p, p->json.n))
 		add_piece(b, "result", p->repr);
-	}
-	json_decref(v);
 }
 
 void answer_add_pictures(struct strbuf *b, const struct report *r)
@@ -194,7 +160,19 @@ void answer_add_pictures(struct strbuf *b, const struct report *r)
 	emit_close(b, ']');
 }
 
-static void add_report(struct strbuf *b, const struct capture *c)
+/* Append the bundle and its notices, for a client that asked for them. */
+static void add_bundle(struct strbuf *b, const struct report *p)
+{
+	struct strlist notices = {0};
+
+	bundle_add(b, p);
+	bundle_list_notes(&notices, p);
+	emit_texts(b, "notices", &notices);
+	strlist_fini(&notices);
+}
+
+static void add_report(
+	struct strbuf *b, const struct capture *c, const struct request *q)
 {
 	struct report p;
 
@@ -202,6 +180,8 @@ static void add_report(struct strbuf *b, const struct capture *c)
 	add_value(b, &p);
 	add_piece(b, "result_type", p.type);
 	answer_add_pictures(b, &p);
+	if (q->bundles)
+		add_bundle(b, &p);
 }
 
 void answer_add_limit(struct strbuf *b, const struct request *q,
@@ -242,7 +222,7 @@ static void add_ours(struct answer *a, const struct attach_store *store)
 	emit_int_or_null(b, "exit_code", !late, find_exit_status(p));
 	emit_bool(b, "timed_out", late);
 	emit_int(b, "duration_ms", p->wall_ms);
-	add_report(b, &r->report);
+	add_report(b, &r->report, r->request);
 	answer_add_limit(b, r->request, p->limit, r->drive.cfg);
 	emit_int(b, "cpu_ms", p->cpu_ms);
 	emit_int_or_null(

@@ -285,7 +285,7 @@ static void start_cell(struct cells *c, const struct request *q)
 	const struct jail_run run = {.cell = ++c->no,
 		.src = q->code,
 		.n = q->code_n,
-		.kind = CELL_SILENT,
+		.kind = q->bundles ? CELL_BUNDLE : CELL_SILENT,
 		.wall_ms = q->timeout_ms,
 		.report = c->report_in};
 

@@ -153,6 +153,40 @@ void emit_value(struct strbuf *b, const char *key, const json_t *v)
 	free(text);
 }
 
+/* A client's parser may give up on deeper values. */
+static bool is_deeper(const json_t *v, int most)
+{
+	const char *key;
+	json_t *one;
+	size_t i;
+
+	if (most == 0)
+		return json_is_array(v) || json_is_object(v);
+	json_array_foreach(
+		(json_t *)v, i, one) if (is_deeper(one, most - 1)) return true;
+	json_object_foreach((json_t *)v, key,
+		one) if (is_deeper(one, most - 1)) return true;
+	return false;
+}
+
+bool emit_json(struct strbuf *b, const char *key, const char *s, size_t n)
+{
+	json_t *v;
+	bool fits;
+
+	for (size_t i = 0; i < n; i++)
+		if (s[i] < ' ' || s[i] > '~')
+			return false;
+	v = json_loadb(s, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+	fits = v && !is_deeper(v, REQUEST_DEPTH_MAX);
+	json_decref(v);
+	if (!fits)
+		return false;
+	emit_key(b, key);
+	strbuf_add(b, s, n);
+	return true;
+}
+
 void emit_bytes(struct strbuf *b, const char *key, const char *s, size_t n)
 {
 	emit_key(b, key);

@@ -4,6 +4,7 @@
  *
  *	answer.c	the answer to a request, in JSON
  *	attach.c	files of the home that go into an answer
+ *	bundle.c	a value in all the forms that it offers to Jupyter
  *	capture.c	a program's output, as much as an answer has of it
  *	report.c	the driver's report on a request: request.py
  *	cells.c		a session for requests: cells, undo, reset, files
@@ -137,6 +138,14 @@ bool attach_turn(struct attach *a, const char **why);
 int attach_timeout_ms(const struct attach *a, int *fd);
 void attach_close(struct attach *a);
 
+/* ---- bundle.c ---- */
+
+/* Append "bundle": {TYPE: content}, or null. */
+void bundle_add(struct strbuf *b, const struct report *r);
+
+/* Append to the list why forms were left out, as the guest says. */
+void bundle_list_notes(struct strlist *l, const struct report *r);
+
 /* ---- capture.c ---- */
 
 /* Most bytes of a report: the value of a cell, and all its pictures. */
@@ -169,6 +178,11 @@ void capture_finish(struct capture *c);
  * fifty times its bytes. */
 #define REPORT_PICTURES 20
 #define REPORT_TEXT_MAX 1000000
+/* Most forms of a value, bytes of all of them, and notes on such that failed.
+ */
+#define REPORT_FORMS 16
+#define REPORT_FORMS_BYTES (4 << 20)
+#define REPORT_NOTES 16
 
 /* Bytes within the report. */
 struct report_piece {
@@ -179,7 +193,9 @@ struct report_piece {
 struct report {
 	struct report_piece type, json, repr;
 	struct report_piece png[REPORT_PICTURES];
-	size_t npng;
+	struct report_piece forms[REPORT_FORMS], notes[REPORT_NOTES];
+	size_t npng, nforms, nnotes;
+	size_t forms_bytes;
 };
 
 /* Parse a report, up to the first byte that cannot be part of one. */
@@ -346,6 +362,10 @@ void emit_base64(
 	struct strbuf *b, const char *key, const void *bytes, size_t n);
 void emit_value(struct strbuf *b, const char *key, const json_t *v);
 
+/* Append text that is JSON itself, in its own digits. False: it is none, has a
+ * second line, or is so deep that a client's parser may give up on it. */
+bool emit_json(struct strbuf *b, const char *key, const char *s, size_t n);
+
 /* True if the bytes are UTF-8. */
 bool emit_is_text(const char *s, size_t n);
 
@@ -487,6 +507,7 @@ struct request {
 	/* REQUEST_CELL, with the three above */
 	const char *code;
 	size_t code_n;
+	bool bundles; /* REQUEST_OURS, too: the value in all its forms */
 	bool streams; /* the output is streamed, and not in the answer */
 	/* REQUEST_UNDO */
 	int undo;

@@ -44,6 +44,20 @@ static void add_pictures(const struct cells *c, struct strbuf *b)
 	answer_add_pictures(b, &r);
 }
 
+/* Append the value in all its forms, and note which were left out. */
+static void add_bundle(struct cells *c, struct strbuf *b)
+{
+	struct strlist notes = {0};
+	struct report r;
+
+	cells_report(c, &r);
+	bundle_add(b, &r);
+	bundle_list_notes(&notes, &r);
+	for (size_t i = 0; i < notes.n; i++)
+		cells_note(c, notes.items[i]);
+	strlist_fini(&notes);
+}
+
 static void add_cell(struct cells *c, struct strbuf *b, bool pictures)
 {
 	const struct request *q = cells_request(c);
@@ -58,6 +72,8 @@ static void add_cell(struct cells *c, struct strbuf *b, bool pictures)
 	}
 	if (pictures)
 		add_pictures(c, b);
+	if (q->bundles)
+		add_bundle(c, b);
 	emit_text(b, "how", how_names[d->how]);
 	emit_text(b, "verdict", cells_verdict(c));
 	answer_add_limit(b, q, d->limit, cells_config(c));

@@ -27,6 +27,13 @@ static int take_length(const char *s, size_t n, size_t *at, size_t *length)
 static void keep_piece(
 	struct report *r, const char *name, struct report_piece piece)
 {
+	if (!memcmp(name, "mime ", 5)) {
+		r->forms_bytes += piece.n;
+		if (r->nforms < REPORT_FORMS &&
+			r->forms_bytes <= REPORT_FORMS_BYTES)
+			r->forms[r->nforms++] = piece;
+		return;
+	}
 	if (piece.n > REPORT_TEXT_MAX && memcmp(name, "png ", 4) != 0)
 		return;
 	if (!memcmp(name, "type ", 5))
@@ -35,6 +42,8 @@ static void keep_piece(
 		r->json = piece;
 	else if (!memcmp(name, "repr ", 5))
 		r->repr = piece;
+	else if (!memcmp(name, "note ", 5) && r->nnotes < REPORT_NOTES)
+		r->notes[r->nnotes++] = piece;
 	else if (!memcmp(name, "png ", 4) && r->npng < REPORT_PICTURES)
 		r->png[r->npng++] = piece;
 }

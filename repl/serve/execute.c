@@ -267,7 +267,7 @@ static int refuse_non_json(struct strbuf *words, const json_error_t *e)
 static json_t *translate_body(const json_t *root, int64_t timeout_ms)
 {
 	static const char *const keys[] = {
-		"code", "stdin", "last_line_interactive", "variables"};
+		"code", "stdin", "last_line_interactive", "variables", "mime"};
 	json_t *to = json_object();
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

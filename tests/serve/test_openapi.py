@@ -103,7 +103,7 @@ def test_it_describes_what_is_answered(server, document):
     check("GET", "/openapi.json", status=200)
     for body in ({"input": "print(1)"}, {"input": "1", "files": [
             {"path": "x", "content": "aGk="}]}, {"args": ["-c", "1"]},
-            {"code": "{'a': 1}", "variables": {"x": 1}},
+            {"code": "{'a': 1}", "variables": {"x": 1}, "mime": True},
             {"code": "open('f', 'w').write('x')"},
             {"code": "while True: pass", "timeout_ms": 100}):
         check("POST", "/eval", body=body, status=200)
@@ -129,7 +129,7 @@ def test_it_describes_what_is_answered(server, document):
     at, real = "/v1/sessions/{id}", f"/v1/sessions/{new.json['id']}"
     check("GET", at, real, status=200)
     for body, status in (({"code": "1", "files": [
-            {"path": "d/x", "content": ""}]}, 200), ({"code": "1/0"}, 200),
+            {"path": "d/x", "content": ""}], "mime": True}, 200), ({"code": "1/0"}, 200),
             ({"code": "while True: pass", "timeout_ms": 100}, 200),
             ({"code": "import os; os._exit(3)"}, 200), ({}, 422)):
         check("POST", at + "/cells", real + "/cells", body, status=status)

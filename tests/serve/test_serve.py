@@ -169,6 +169,15 @@ def test_code_runs_in_a_workspace_and_is_a_file_of_it(server):
     assert server.run("len(__file__)", files=files).json["result"] == 17
 
 
+def test_a_value_comes_in_all_its_forms(server):
+    code = "class V:\n    def _repr_html_(self): return x\nV()"
+    a = server.run(code, mime=True, variables={"x": "<b>"}).json
+    assert a["bundle"]["text/html"] == "<b>" and a["notices"] == []
+    r = server.run("1", mime="yes")
+    assert [d["loc"] for d in r.json["detail"]] == [["body", "mime"]]
+    assert "bundle" not in server.run(code, variables={"x": "<b>"}).json
+
+
 def test_execute_refuses_as_fastapi(server):
     r = server("POST", "/v1/execute", {"timeout_ms": "5", "files": [{}, 1]})
     assert r.status == 422

@@ -120,6 +120,16 @@ def _session(server):
 
 # ---- what it is for ----
 
+def test_a_value_comes_in_all_its_forms_with_the_last_event(session):
+    code = "class V:\n    def _repr_html_(self): return 1/0\nV()"
+    with session.ask(code, mime=True) as s:
+        name, done = read_events(s)[-1]
+    assert name == "done" and set(done["bundle"]) == {"text/plain"}
+    assert "ZeroDivisionError" in done["notices"][0]
+    assert session.cell("1", mime=True).json["bundle"] == {"text/plain": "1"}
+    assert "bundle" not in session.cell("1").json
+
+
 @pytest.mark.parametrize("events", [False, True])
 def test_a_proxy_holds_no_events_back(session, events):
     with session.ask("1", events) as s:
