@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/json/request.c repl/json/fields.c repl/json/python.c
- * repl/json/stream.c repl/json/emit.c repl/json/report.c */
+ * repl/json/stream.c repl/json/emit.c repl/json/report.c repl/json/bundle.c */
 /* fuzz-libs: -ljansson */
 /*
  * fuzz_request.c - any bytes as a stream of requests, and as a driver's report
@@ -69,6 +69,25 @@ static void parse(const char *text, size_t n, int session)
 	strbuf_free(&why.description);
 }
 
+/* The bundle is one member of an object. */
+static void check_bundle(const struct report *r)
+{
+	struct strlist notes = {0};
+	struct strbuf b = {0};
+	json_t *v;
+
+	emit_open(&b, NULL, '{');
+	bundle_add(&b, r);
+	emit_close(&b, '}');
+	v = json_loadb(b.s, b.n, JSON_ALLOW_NUL, NULL);
+	must(v != NULL && json_object_size(v) == 1);
+	json_decref(v);
+	strbuf_free(&b);
+	bundle_list_notes(&notes, r);
+	must(notes.n == r->nnotes);
+	strlist_fini(&notes);
+}
+
 static void take_report(const char *s, size_t n)
 {
 	struct report r;
@@ -76,6 +95,7 @@ static void take_report(const char *s, size_t n)
 	report_parse(&r, s, n);
 	for (size_t i = 0; i < r.npng; i++)
 		must(r.png[i].p >= s && r.png[i].p + r.png[i].n <= s + n);
+	check_bundle(&r);
 	must(!r.json.p || (r.json.p >= s && r.json.p + r.json.n <= s + n));
 }
 
