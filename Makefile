@@ -45,7 +45,7 @@ UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
 SYSTEMD  := $(wildcard etc/systemd/*.service etc/systemd/*.socket)
 GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h \
             $(BUILD)/gen/mcp_tools.h $(BUILD)/gen/openapi.h $(BUILD)/gen/help.h \
-            $(BUILD)/gen/fields.h
+            $(BUILD)/gen/fields.h $(BUILD)/gen/docs.h
 
 # The fuzz targets, and one library of what they name and what all of them use.
 # REPLAY is the same targets without libFuzzer: any compiler builds them, from
@@ -167,6 +167,16 @@ $(BUILD)/gen/mcp_tools.h: tools/embed $(BUILD)/gen/tools.json
 	$^ > $@.tmp && mv $@.tmp $@
 
 $(BUILD)/gen/openapi.h: tools/embed $(BUILD)/gen/openapi.json
+	$^ > $@.tmp && mv $@.tmp $@
+
+# The page of /docs, and what a browser may do in it.
+$(BUILD)/gen/docs.html: tools/page $(BUILD)/gen/openapi.json repl/serve/docs.html
+	$(PYTHON) $< html $(wordlist 2,3,$^) > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/gen/docs.policy: tools/page $(BUILD)/gen/docs.html
+	$(PYTHON) $< policy $(word 2,$^) > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/gen/docs.h: tools/embed $(BUILD)/gen/docs.html $(BUILD)/gen/docs.policy
 	$^ > $@.tmp && mv $@.tmp $@
 
 # The pages of :help.

@@ -11,6 +11,7 @@
  */
 #include "repl/serve/parts.h"
 
+#include "docs.h"
 #include "jail/prewarm.h"
 #include "openapi.h"
 #include "repl/json/json.h"
@@ -135,6 +136,18 @@ static void get_openapi(struct route *r, struct exchange *x)
 	(void)r;
 	strbuf_add(&b, openapi_json, openapi_json_len);
 	answer_json(x, 200, &b);
+}
+
+static void get_docs(struct route *r, struct exchange *x)
+{
+	struct strbuf b = {0};
+
+	(void)r;
+	http_add_header(
+		x, "Content-Security-Policy", (const char *)docs_policy);
+	http_add_header(x, "X-Content-Type-Options", "nosniff");
+	strbuf_add(&b, docs_html, docs_html_len);
+	http_answer(x, 200, "text/html; charset=utf-8", &b);
 }
 
 static void submit_job(struct route *r, struct exchange *x, struct request *q,
@@ -539,6 +552,7 @@ static const struct place {
 	{"/health", "GET", BODY_NONE, true, get_health},
 	{"/metrics", "GET", BODY_NONE, false, get_metrics},
 	{"/openapi.json", "GET", BODY_NONE, true, get_openapi},
+	{"/docs", "GET", BODY_NONE, true, get_docs},
 	{"/v1/execute", "POST", BODY_JSON, false, post_execute},
 	{"/v1/files", "POST", BODY_FORM, false, post_file},
 	{"/v1/files", "GET", BODY_NONE, false, get_files},

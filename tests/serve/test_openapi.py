@@ -75,6 +75,24 @@ def test_it_has_every_path_and_no_other(document):
     assert told == served
 
 
+def test_its_examples_are_answered_well(server, document):
+    jsonschema = pytest.importorskip("jsonschema")
+    session = server("POST", "/v1/sessions", {}).json["id"]
+    tried = 0
+    for (method, path), operation in operations(document).items():
+        content = operation.get("requestBody", {}).get("content", {})
+        media = content.get("application/json", {})
+        for name, example in media.get("examples", {}).items():
+            schema = {**media["schema"], "components": document["components"]}
+            jsonschema.validate(example["value"], schema,
+                                jsonschema.Draft202012Validator)
+            r = server(method, path.replace("{id}", session), example["value"])
+            assert r.status in (200, 201), (path, name, r)
+            tried += 1
+        assert not media or "examples" in media, path
+    assert tried > 5
+
+
 def test_it_describes_what_is_answered(server, document):
     """Every operation, asked well and badly: the status is one of those that it
     has, and the body is of its schema."""
@@ -101,6 +119,7 @@ def test_it_describes_what_is_answered(server, document):
     check("GET", "/health", status=200)
     check("GET", "/metrics", status=200)
     check("GET", "/openapi.json", status=200)
+    check("GET", "/docs", status=200)
     for body in ({"input": "print(1)"}, {"input": "1", "files": [
             {"path": "x", "content": "aGk="}]}, {"args": ["-c", "1"]},
             {"code": "{'a': 1}", "variables": {"x": 1}, "mime": True},
