@@ -282,6 +282,9 @@ install: build
 	install -Dm644 etc/haproxy/haproxy.cfg $(DESTDIR)$(PREFIX)/share/doc/cellblock/haproxy/haproxy.cfg
 	install -Dm644 etc/nginx/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/nginx/cellblock.conf
 	install -Dm644 etc/caddy/Caddyfile $(DESTDIR)$(PREFIX)/share/doc/cellblock/caddy/Caddyfile
+	install -Dm644 docs/CONTAINER.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/CONTAINER.md
+	install -Dm644 etc/container/seccomp.json $(DESTDIR)$(PREFIX)/share/doc/cellblock/container/seccomp.json
+	install -Dm644 etc/kubernetes/cellblock.yaml $(DESTDIR)$(PREFIX)/share/doc/cellblock/kubernetes/cellblock.yaml
 	install -Dm644 etc/sysusers.d/cellblock.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf
 	install -Dm644 completions/cellblock.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cellblock
 	install -Dm644 completions/cellblock.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cellblock

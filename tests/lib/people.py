@@ -82,7 +82,8 @@ def make_person(directory, build):
     for part, to in {**parts, f"{build}/gen": "build/gen"}.items():
         if (TOP / part).is_dir():
             shutil.copytree(TOP / part, top / to, ignore=ignore)
-    shutil.copy(TOP / "Makefile", top)
+    for file in "Makefile", "Containerfile":
+        shutil.copy(TOP / file, top)
     binary = top / "bin" / "cellblock"
     binary.parent.mkdir(parents=True)
     if (TOP / build / "cellblock").exists():
