@@ -17,9 +17,11 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -60,12 +62,14 @@ struct connections_client {
 	int fd;
 	uint32_t events; /* watched */
 	struct connections_peer peer;
+	char name[INET6_ADDRSTRLEN];
 	enum phase phase;
 	void *own;    /* the caller's, of the request */
 	bool goes_on; /* more() has bytes */
 	enum connections_more said;
 	bool known; /* has sent a byte */
 	struct framing head;
+	int64_t asked_ns;  /* when its first byte came */
 	struct strbuf out; /* to be sent */
 	size_t sent;
 	int64_t since_ms, bytes; /* begin of the phase, bytes received in it */
@@ -94,33 +98,35 @@ static void enter_phase(struct connections_client *c, enum phase phase)
 
 /* ---- new clients ---- */
 
-static struct connections_peer find_peer(const struct connections *g, int fd)
+static void find_peer(const struct connections *g, struct connections_client *c)
 {
 	struct sockaddr_storage a = {0};
 	const struct sockaddr_in *v4 = (const void *)&a;
 	const struct sockaddr_in6 *v6 = (const void *)&a;
 	socklen_t n = sizeof(a);
+	const struct in6_addr *ip = &v6->sin6_addr;
 	struct ucred who = {0};
-	struct connections_peer p = {0};
-	uint32_t mapped;
+	uint32_t v4_key;
 
-	if (getpeername(fd, (void *)&a, &n) < 0)
-		return p;
-	p.family = a.ss_family;
+	if (getpeername(c->fd, (void *)&a, &n) < 0)
+		return;
+	c->peer.family = a.ss_family;
 	n = sizeof(who);
-	if (a.ss_family == AF_INET) {
-		p.key = v4->sin_addr.s_addr;
-	} else if (a.ss_family == AF_INET6 &&
-		   IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
-		p.family = AF_INET;
-		memcpy(&mapped, &v6->sin6_addr.s6_addr[12], sizeof(mapped));
-		p.key = mapped;
-	} else if (a.ss_family == AF_INET6) {
-		memcpy(&p.key, &v6->sin6_addr, sizeof(p.key));
-	} else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0) {
-		p.key = subids_key(&g->subids, who.uid);
+	v4_key = v4->sin_addr.s_addr;
+	if (a.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(ip)) {
+		c->peer.family = AF_INET;
+		memcpy(&v4_key, &ip->s6_addr[12], sizeof(v4_key));
 	}
-	return p;
+	if (c->peer.family == AF_INET) {
+		c->peer.key = v4_key;
+		inet_ntop(AF_INET, &v4_key, c->name, sizeof(c->name));
+	} else if (a.ss_family == AF_INET6) {
+		memcpy(&c->peer.key, ip, sizeof(c->peer.key));
+		inet_ntop(AF_INET6, ip, c->name, sizeof(c->name));
+	} else if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0) {
+		c->peer.key = subids_key(&g->subids, who.uid);
+		snprintf(c->name, sizeof(c->name), "uid:%u", who.uid);
+	}
 }
 
 int connections_add(struct connections *g, int fd)
@@ -140,7 +146,7 @@ int connections_add(struct connections *g, int fd)
 	c->connections = g;
 	c->fd = fd;
 	c->events = ev.events;
-	c->peer = find_peer(g, fd);
+	find_peer(g, c);
 	enter_phase(c, PHASE_IDLE);
 	c->next = g->clients;
 	if (c->next)
@@ -253,7 +259,7 @@ static void refuse_request(
 	const struct connections_calls *calls = &c->connections->calls;
 	struct strbuf b = {0};
 
-	calls->refuse(calls->arg, &c->head, status, words, &b);
+	calls->refuse(calls->arg, c, status, words, &b);
 	end_request(c);
 	connections_answer(c, &b);
 }
@@ -294,8 +300,10 @@ static void pass_request_on(struct connections_client *c)
 
 static void handle_received(struct connections_client *c)
 {
-	if (c->phase == PHASE_IDLE)
+	if (c->phase == PHASE_IDLE) {
 		enter_phase(c, PHASE_HEAD);
+		c->asked_ns = now_ns();
+	}
 	pass_request_on(c);
 	if (c->phase < PHASE_LAST && c->head.state == FRAMING_WRONG)
 		refuse_request(c, c->head.status, c->head.words);
@@ -635,6 +643,21 @@ int connections_fd(const struct connections *g)
 struct connections_peer connections_peer(const struct connections_client *c)
 {
 	return c->peer;
+}
+
+const char *connections_name(const struct connections_client *c)
+{
+	return c->name;
+}
+
+int64_t connections_took_ns(const struct connections_client *c)
+{
+	return now_ns() - c->asked_ns;
+}
+
+bool connections_is_gone(const struct connections_client *c)
+{
+	return c->phase == PHASE_GONE;
 }
 
 bool connections_is_same(struct connections_peer a, struct connections_peer b)

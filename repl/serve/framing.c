@@ -213,6 +213,7 @@ static const struct field {
 	[FRAMING_EXPECT] = {"Expect", false, take_expect},
 	[FRAMING_CONNECTION] = {"Connection", true, NULL},
 	[FRAMING_ACCEPT] = {"Accept", true, NULL},
+	[FRAMING_REQUEST_ID] = {"X-Request-Id", true, NULL},
 };
 
 static void keep_field(struct framing *h, size_t i, const char *value)

@@ -61,6 +61,7 @@ struct exchange {
 	int nheaders;
 	bool begun, chunked;
 	bool last; /* the connection ends behind the answer */
+	struct http_record record;
 };
 
 struct http {
@@ -72,6 +73,67 @@ struct http {
 	bool ending;	   /* connections end behind their answers */
 };
 
+/* ---- what is recorded ---- */
+
+/* Take the id that the client gave the request, or make one. */
+static void take_id(
+	char id[static HTTP_ID_MAX + 1], const struct framing *asked)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789-._~:+/=@";
+	const char *sent = asked->values[FRAMING_REQUEST_ID];
+	size_t n = sent ? strlen(sent) : 0;
+
+	if (n > 0 && n <= HTTP_ID_MAX && strspn(sent, letters) == n)
+		memcpy(id, sent, n + 1);
+	else
+		store_make_id(id);
+}
+
+static void begin_record(struct exchange *x, struct connections_client *c)
+{
+	x->client = c;
+	x->record.cpu_ms = -1;
+	take_id(x->record.id, connections_head(c));
+}
+
+static void end_record(struct exchange *x)
+{
+	const struct http_calls *c = x->http->rules.calls;
+	struct http_record *r = &x->record;
+
+	r->client = connections_name(x->client);
+	r->peer = x->peer;
+	r->method = connections_head(x->client)->method;
+	r->status = x->status;
+	r->gone = connections_is_gone(x->client);
+	r->took_ns = connections_took_ns(x->client);
+	r->in = x->came;
+	r->out = (uint64_t)x->told;
+	r->body = &x->body;
+	c->done(c->arg, r);
+	free(r->error);
+}
+
+void http_note_path(struct exchange *x, const char *method, const char *path)
+{
+	x->record.place_method = method;
+	x->record.place_path = path;
+}
+
+void http_note_run(struct exchange *x, enum jail_limit limit, int64_t cpu_ms)
+{
+	x->record.limit = limit;
+	x->record.cpu_ms = cpu_ms;
+}
+
+void http_note_failure(struct exchange *x, const char *why)
+{
+	free(x->record.error);
+	x->record.error = strdup(why);
+}
+
 /* ---- an exchange ---- */
 
 static struct exchange *begin_exchange(
@@ -82,8 +144,8 @@ static struct exchange *begin_exchange(
 	if (!x)
 		return NULL;
 	x->http = h;
-	x->client = c;
 	x->peer = connections_peer(c);
+	begin_record(x, c);
 	x->problem = STORE_FINE;
 	x->next = h->exchanges;
 	if (x->next)
@@ -105,6 +167,7 @@ static void end_exchange(struct exchange *x)
 	struct http *h = x->http;
 
 	h->rules.calls->over(h->rules.calls->arg, x);
+	end_record(x);
 	drop_body(x);
 	h->owed -= x->owed;
 	strbuf_free(&x->answer);
@@ -196,6 +259,7 @@ static void add_head(const struct exchange *x, struct strbuf *out)
 	for (int i = 0; i < x->nheaders; i++)
 		strbuf_printf(out, "%s: %s\r\n", x->headers[i].name,
 			x->headers[i].value);
+	strbuf_printf(out, "X-Request-Id: %s\r\n", x->record.id);
 	if (x->chunked)
 		strbuf_puts(out, "Transfer-Encoding: chunked\r\n");
 	else if (x->size >= 0 && x->status != 204)
@@ -219,22 +283,36 @@ static void add_last(
 {
 	x->last = true;
 	add_head(x, out);
-	if (x->answer.n > 0 && !is_head(asked))
-		strbuf_add(out, x->answer.s, x->answer.n);
+	if (x->answer.n == 0 || is_head(asked))
+		return;
+	strbuf_add(out, x->answer.s, x->answer.n);
+	x->told = x->size;
 }
 
-static void add_refusal(void *arg, const struct framing *asked, int status,
-	const char *words, struct strbuf *out)
+/* Refuse a request of which the head is not whole, or the body is malformed.
+ * Then it has an exchange, of which end_exchange() makes the record. */
+static void add_refusal(void *arg, struct connections_client *client,
+	int status, const char *words, struct strbuf *out)
 {
-	const struct http *h = arg;
+	struct http *h = arg;
 	const struct http_calls *c = h->rules.calls;
-	struct exchange x = {.status = status, .type = JSON};
+	const struct framing *asked = connections_head(client);
+	struct exchange *whole = connections_own(client);
+	struct exchange x = {.http = h, .status = status, .type = JSON};
 
+	begin_record(&x, client);
+	if (whole)
+		memcpy(x.record.id, whole->record.id, sizeof(x.record.id));
 	c->words(c->arg, asked->path ? asked->path : "", status, words,
 		&x.answer);
-	c->refused(c->arg, status);
 	x.size = (int64_t)x.answer.n;
 	add_last(&x, asked, out);
+	if (whole) {
+		whole->status = status;
+		whole->told = x.told;
+	} else {
+		end_record(&x);
+	}
 	strbuf_free(&x.answer);
 }
 

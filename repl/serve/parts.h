@@ -117,8 +117,8 @@ struct connections_calls {
 		void *arg, struct connections_client *c, struct strbuf *out);
 	/* The client has its answer, or is gone. */
 	void (*over)(void *arg, struct connections_client *c);
-	/* Write a whole refusal of a request. `asked` may be incomplete. */
-	void (*refuse)(void *arg, const struct framing *asked, int status,
+	/* Write a whole refusal of a request, whose head may be incomplete. */
+	void (*refuse)(void *arg, struct connections_client *c, int status,
 		const char *words, struct strbuf *answer);
 	void *arg;
 };
@@ -156,6 +156,15 @@ struct connections_peer connections_peer(const struct connections_client *c);
  * tenant, or neither is a tenant. */
 bool connections_may_share(
 	struct connections_peer a, struct connections_peer b);
+
+/* The client's address, or "uid:1000" at a socket in the file system. */
+const char *connections_name(const struct connections_client *c);
+
+/* Nanoseconds since the first byte of the request. */
+int64_t connections_took_ns(const struct connections_client *c);
+
+/* In over(): true if the client has not got all of its answer. */
+bool connections_is_gone(const struct connections_client *c);
 
 /* The client's request. connections.c empties its body as it passes bytes on.
  */
@@ -205,6 +214,9 @@ enum store_problem {
 	STORE_FULL,	 /* serve.storage, serve.files, a client's share of
 			  * them, or the disk */
 };
+
+/* Write a new UUID. */
+void store_make_id(char id[static STORE_ID_LEN + 1]);
 
 /* Open all files, without names. 0, or -1 with e. */
 int store_open(
@@ -303,6 +315,7 @@ enum framing_field {
 	FRAMING_EXPECT,
 	FRAMING_CONNECTION,
 	FRAMING_ACCEPT,
+	FRAMING_REQUEST_ID,
 	FRAMING_FIELDS,
 };
 
@@ -363,6 +376,27 @@ void framing_reset(struct framing *h);
  * or as a stream.
  */
 
+/* Most characters of the id of a request. */
+#define HTTP_ID_MAX 128
+
+/* What is known of a request when it is over. Only http.c writes it. */
+struct http_record {
+	char id[HTTP_ID_MAX + 1];
+	const char *client;
+	struct connections_peer peer;
+	const char *method; /* as it was sent; NULL: unknown */
+	/* Method and path in the table of paths; NULL: there is no such. */
+	const char *place_method, *place_path;
+	int status;	       /* of the answer; 0: there was none */
+	bool gone;	       /* the client went before it had all of it */
+	enum jail_limit limit; /* that ended the program or the cell */
+	int64_t took_ns;       /* from its first byte to the answer's last */
+	int64_t cpu_ms;	       /* of the program or the cell; -1: none ran */
+	uint64_t in, out;      /* bytes of the body, and of the answer's */
+	char *error;	       /* why the jail failed, or NULL; owned */
+	const struct strbuf *body; /* what http_take_body() kept */
+};
+
 struct http_calls {
 	/* A head has come. The handler calls http_take_body() or
 	 * http_take_file(), or neither: then the body is dropped. */
@@ -380,8 +414,8 @@ struct http_calls {
 	 * expect ("": the path is unknown). */
 	void (*words)(void *arg, const char *path, int status,
 		const char *words, struct strbuf *b);
-	/* We have answered malformed input with this status. */
-	void (*refused)(void *arg, int status);
+	/* A request is over, also one that was malformed. */
+	void (*done)(void *arg, const struct http_record *r);
 	void *arg;
 };
 
@@ -467,6 +501,12 @@ void http_answer_file(struct exchange *x, struct store_file *f);
  * says that more() has bytes now. */
 void http_answer_stream(struct exchange *x, const char *type, int64_t size);
 void http_go_on(struct exchange *x);
+
+/* For the record: the request's place in the table of paths (borrowed); how its
+ * program or cell ended; why the jail failed. */
+void http_note_path(struct exchange *x, const char *method, const char *path);
+void http_note_run(struct exchange *x, enum jail_limit limit, int64_t cpu_ms);
+void http_note_failure(struct exchange *x, const char *why);
 
 /* The status of the answer, or 0 before; the reason phrase of a status. */
 int http_status(const struct exchange *x);
@@ -600,7 +640,7 @@ ssize_t route_more(void *arg, struct exchange *x, char *p, size_t max);
 void route_over(void *arg, struct exchange *x);
 void route_words(void *arg, const char *path, int status, const char *words,
 	struct strbuf *b);
-void route_refused(void *arg, int status);
+void route_done(void *arg, const struct http_record *done);
 
 /* ---- sessions.c ---- */
 

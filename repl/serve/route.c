@@ -57,15 +57,6 @@ void route_words(void *arg, const char *path, int status, const char *words,
 	}
 }
 
-void route_refused(void *arg, int status)
-{
-	struct route *r = arg;
-
-	metrics_answered(
-		tenants_metrics(r->tenants, (struct connections_peer){0}),
-		status);
-}
-
 /* `words` may be NULL. */
 static void refuse_request(struct exchange *x, int status, const char *words)
 {
@@ -542,7 +533,7 @@ static void delete_content(struct route *r, struct exchange *x)
 enum body { BODY_NONE, BODY_JSON, BODY_BYTES, BODY_FORM };
 
 static const struct place {
-	const char *path; /* * matches one name, ** all that follows */
+	const char *path; /* as in paths.txt; {path} matches all that follows */
 	const char *method;
 	enum body body;
 	bool open; /* needs no token */
@@ -556,34 +547,36 @@ static const struct place {
 	{"/v1/execute", "POST", BODY_JSON, false, post_execute},
 	{"/v1/files", "POST", BODY_FORM, false, post_file},
 	{"/v1/files", "GET", BODY_NONE, false, get_files},
-	{FILES "*", "GET", BODY_NONE, false, get_file},
-	{FILES "*", "DELETE", BODY_NONE, false, delete_file},
+	{FILES "{file_id}", "GET", BODY_NONE, false, get_file},
+	{FILES "{file_id}", "DELETE", BODY_NONE, false, delete_file},
 	{"/v1/sessions", "POST", BODY_JSON, false, post_session},
-	{SESSIONS "*", "GET", BODY_NONE, false, get_session},
-	{SESSIONS "*", "DELETE", BODY_NONE, false, delete_session},
-	{SESSIONS "*/cells", "POST", BODY_JSON, false, post_cell},
-	{SESSIONS "*/interrupt", "POST", BODY_NONE, false, post_interrupt},
-	{SESSIONS "*/undo", "POST", BODY_BYTES, false, post_undo},
-	{SESSIONS "*/reset", "POST", BODY_NONE, false, post_reset},
-	{SESSIONS "*/files", "GET", BODY_NONE, false, get_names},
-	{SESSIONS "*/files/**", "GET", BODY_NONE, false, get_content},
-	{SESSIONS "*/files/**", "PUT", BODY_BYTES, false, put_content},
-	{SESSIONS "*/files/**", "DELETE", BODY_NONE, false, delete_content},
+	{SESSIONS "{id}", "GET", BODY_NONE, false, get_session},
+	{SESSIONS "{id}", "DELETE", BODY_NONE, false, delete_session},
+	{SESSIONS "{id}/cells", "POST", BODY_JSON, false, post_cell},
+	{SESSIONS "{id}/interrupt", "POST", BODY_NONE, false, post_interrupt},
+	{SESSIONS "{id}/undo", "POST", BODY_BYTES, false, post_undo},
+	{SESSIONS "{id}/reset", "POST", BODY_NONE, false, post_reset},
+	{SESSIONS "{id}/files", "GET", BODY_NONE, false, get_names},
+	{SESSIONS "{id}/files/{path}", "GET", BODY_NONE, false, get_content},
+	{SESSIONS "{id}/files/{path}", "PUT", BODY_BYTES, false, put_content},
+	{SESSIONS "{id}/files/{path}", "DELETE", BODY_NONE, false,
+		delete_content},
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
 static bool path_matches(const char *pattern, const char *path)
 {
-	for (; *pattern && *pattern != '*'; pattern++)
+	for (; *pattern && *pattern != '{'; pattern++)
 		if (*pattern != *path++)
 			return false;
 	if (!*pattern)
 		return !*path;
-	if (!strcmp(pattern, "**"))
+	if (!strcmp(pattern, "{path}"))
 		return *path;
 	return *path && *path != '/' &&
-	       path_matches(pattern + 1, path + strcspn(path, "/"));
+	       path_matches(
+		       strchr(pattern, '}') + 1, path + strcspn(path, "/"));
 }
 
 /* The entry for a request, or NULL; *allowed: the methods of its path. */
@@ -721,6 +714,8 @@ void route_head(void *arg, struct exchange *x)
 	char allowed[64];
 	const struct place *p = find_place(x, allowed, sizeof(allowed));
 
+	if (p)
+		http_note_path(x, p->method, p->path);
 	if (!p && !*allowed) {
 		refuse_request(x, 404, NULL);
 	} else if (!p) {
@@ -763,11 +758,17 @@ void route_over(void *arg, struct exchange *x)
 {
 	struct route *r = arg;
 
-	if (http_status(x))
-		metrics_answered(tenants_metrics(r->tenants, http_peer(x)),
-			http_status(x));
 	if (http_own(x) && !sessions_cancel(r->sessions, x))
 		jobs_cancel(r->jobs, x);
+}
+
+void route_done(void *arg, const struct http_record *done)
+{
+	struct route *r = arg;
+
+	if (done->status)
+		metrics_answered(
+			tenants_metrics(r->tenants, done->peer), done->status);
 }
 
 ssize_t route_more(void *arg, struct exchange *x, char *p, size_t max)

@@ -179,7 +179,7 @@ static int open_http(struct serve *s, struct err *e)
 		.more = route_more,
 		.over = route_over,
 		.words = route_words,
-		.refused = route_refused,
+		.done = route_done,
 		.arg = &s->route};
 	s->rules = (struct request_rules){.limits = &s->cfg.limits,
 		.most_ms = serve_most_ms(&s->cfg),

@@ -157,7 +157,7 @@ enum store_problem store_write(
 	return STORE_FINE;
 }
 
-static void make_id(char *id)
+void store_make_id(char id[static STORE_ID_LEN + 1])
 {
 	unsigned char r[16] = {0};
 
@@ -183,7 +183,7 @@ int store_finish(struct store *s, struct store_file *f, const char *name)
 	clock_gettime(CLOCK_REALTIME, &t);
 	f->time = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 	f->born_ms = now_ms();
-	make_id(f->id);
+	store_make_id(f->id);
 	f->holders--;
 	return 0;
 }

@@ -237,7 +237,7 @@ static const struct http_calls calls = {.head = route_head,
 	.whole = route_whole,
 	.over = route_over,
 	.words = route_words,
-	.refused = route_refused,
+	.done = route_done,
 	.more = route_more,
 	.arg = &route};
 
