@@ -106,6 +106,8 @@ function __cellblock_keys
 		serve.sessions 'sessions of --serve at a time' \
 		serve.drain 'how long --serve still serves while /health says that it ends' \
 		serve.name 'what the ids of sessions of --serve begin with' \
+		serve.log 'which requests --serve logs' \
+		serve.log_to 'where the log of --serve goes' \
 		maker.memory 'memory for all sessions of the maker together' \
 		maker.sessions 'sessions of the maker at a time, for all persons' \
 		spare.jails 'jails that the maker makes ahead, of each kind' \

@@ -76,7 +76,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 67
+#define CONFIG_NKEYS 69
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -102,6 +102,17 @@ enum config_escapes { ESCAPES_SAFE, ESCAPES_PLAIN, ESCAPES_RAW };
 enum config_maker { MAKER_AUTO, MAKER_REQUIRE, MAKER_OFF };
 enum config_keys { KEYS_EMACS, KEYS_VI };
 enum config_pictures { PICTURES_AUTO, PICTURES_BLOCKS, PICTURES_NO };
+enum config_serve_log {
+	SERVE_LOG_OFF,
+	SERVE_LOG_ERRORS,
+	SERVE_LOG_REQUESTS,
+	SERVE_LOG_BODIES
+};
+enum config_serve_log_to {
+	SERVE_LOG_TO_AUTO,
+	SERVE_LOG_TO_STDERR,
+	SERVE_LOG_TO_JOURNAL
+};
 enum config_colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 /* From `lo` to `hi`, both included. */
@@ -120,6 +131,8 @@ struct config_serve {
 	char *directory;
 	char *token_file; /* or NULL */
 	char *name;	  /* or NULL: that of the host */
+	enum config_serve_log log;
+	enum config_serve_log_to log_to;
 };
 
 /* Strings that may be absent are NULL, never empty. */

@@ -134,6 +134,27 @@ void http_note_failure(struct exchange *x, const char *why)
 	x->record.error = strdup(why);
 }
 
+enum http_outcome http_outcome(const struct http_record *r)
+{
+	if (r->error || r->status == 500)
+		return HTTP_FAILED;
+	if (r->gone || r->status == 0)
+		return HTTP_GONE;
+	if (r->status == 429 || r->status == 503 || r->status == 507)
+		return HTTP_BUSY;
+	if (r->status >= 400)
+		return HTTP_REFUSED;
+	return r->limit == LIMIT_NONE ? HTTP_OK : HTTP_LIMIT;
+}
+
+const char *http_outcome_name(enum http_outcome how)
+{
+	static const char *const names[HTTP_OUTCOMES] = {
+		"ok", "limit", "refused", "busy", "failed", "gone"};
+
+	return names[how];
+}
+
 /* ---- an exchange ---- */
 
 static struct exchange *begin_exchange(

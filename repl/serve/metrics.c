@@ -166,6 +166,8 @@ void metrics_print(struct strbuf *b, const struct tenants *t,
 		m->sessions);
 	print_one(b, "cells_total", "counter", "Cells of sessions that ended.",
 		m->cells);
+	print_one(b, "log_lost_total", "counter",
+		"Lines that the log could not take.", now->log_lost);
 	print_head(b, "jails", "gauge", "Jails.");
 	strbuf_printf(b,
 		"cellblock_jails{state=\"spare\"} %d\n"

@@ -13,26 +13,22 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-int notify_open(int *fd, struct err *e)
+int notify_connect(const char *path)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	auto_close int sock = -1;
-	size_t n = path ? strlen(path) : 0;
+	size_t n = strlen(path);
 
-	*fd = -1;
-	if (n == 0)
-		return 0;
-	if ((*path != '/' && *path != '@') || n >= sizeof(a.sun_path))
-		return err_set(e,
-			"NOTIFY_SOCKET: expected a path or @NAME of up to %zu "
-			"bytes, not '%.120s'",
-			sizeof(a.sun_path) - 1, path);
+	if (n >= sizeof(a.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
 	memcpy(a.sun_path, path, n);
 	/* An abstract name begins with a zero byte, and needs none at its end.
 	 */
@@ -43,8 +39,27 @@ int notify_open(int *fd, struct err *e)
 		connect(sock, (void *)&a,
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 				    n)) < 0)
+		return -1;
+	return fd_take(&sock);
+}
+
+int notify_open(int *fd, struct err *e)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	const size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+	size_t n = path ? strlen(path) : 0;
+
+	*fd = -1;
+	if (n == 0)
+		return 0;
+	if ((*path != '/' && *path != '@') || n > most)
+		return err_set(e,
+			"NOTIFY_SOCKET: expected a path or @NAME of up to %zu "
+			"bytes, not '%.120s'",
+			most, path);
+	*fd = notify_connect(path);
+	if (*fd < 0)
 		return err_errno(e, "NOTIFY_SOCKET: connect to %s", path);
-	*fd = fd_take(&sock);
 	return 0;
 }
 

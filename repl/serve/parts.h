@@ -2,6 +2,7 @@
 /*
  * parts.h - what the files of --serve share
  *
+ *	access.c	the log of requests
  *	connections.c	clients: their sockets, their slots and their timeouts
  *	store.c		files that clients keep with us for a while
  *	execute.c	the body of POST /v1/execute
@@ -397,6 +398,20 @@ struct http_record {
 	const struct strbuf *body; /* what http_take_body() kept */
 };
 
+/* How a request ended. */
+enum http_outcome {
+	HTTP_OK,
+	HTTP_LIMIT,   /* a limit ended the program or the cell */
+	HTTP_REFUSED, /* the client's fault */
+	HTTP_BUSY,    /* there was no room for it: 429, 503, 507 */
+	HTTP_FAILED,  /* the jail failed, or we did */
+	HTTP_GONE,    /* the client went before it had its answer */
+	HTTP_OUTCOMES,
+};
+
+enum http_outcome http_outcome(const struct http_record *r);
+const char *http_outcome_name(enum http_outcome how);
+
 struct http_calls {
 	/* A head has come. The handler calls http_take_body() or
 	 * http_take_file(), or neither: then the body is dropped. */
@@ -512,6 +527,33 @@ void http_note_failure(struct exchange *x, const char *why);
 int http_status(const struct exchange *x);
 const char *http_reason(int status);
 
+/* ---- access.c ---- */
+
+struct access;
+
+/* Open the log that serve.log_to wants. Call before the process confines
+ * itself. The rules are borrowed; serve.log may change. 0, or -1 with e
+ * (ERR_CONFIG). */
+int access_open(
+	struct access **out, const struct config_serve *rules, struct err *e);
+
+/* Write what waits, if that takes less than a second, and close the log. */
+void access_close(struct access *a);
+
+/* Log a request of a tenant (or NULL) that is over, if serve.log says so. */
+void access_write(
+	struct access *a, const struct http_record *r, const char *tenant);
+
+/* Log what the server itself has to say, line by line. */
+void access_say(struct access *a, bool bad, const char *words);
+
+/* Write lines that wait, as many as can be written at once. Call it once a
+ * second anyway. */
+void access_flush(struct access *a);
+
+/* How many lines were lost because the log could not take them. */
+uint64_t access_lost(const struct access *a);
+
 /* ---- metrics.c ---- */
 
 #define METRICS_BOUNDS 12
@@ -534,6 +576,7 @@ struct metrics_now {
 	const struct pool_count *jails;
 	unsigned long clients, running, waiting;
 	unsigned long sessions, busy; /* serve a request */
+	unsigned long long log_lost;
 };
 
 void metrics_answered(struct metrics *m, int status);
@@ -626,6 +669,7 @@ struct route {
 	struct store *store;
 	const struct pool *pool;
 	struct tenants *tenants;
+	struct access *log;
 	const struct request_rules *rules;
 	const struct config_serve *limits;
 	bool local;    /* no token, and no other host can connect */
@@ -738,6 +782,9 @@ bool tenants_is_reader(const struct tenants *t, struct connections_peer who);
 
 /* True if nobody can ask for the files and sessions of this client any more. */
 bool tenants_is_gone(const struct tenants *t, struct connections_peer who);
+
+/* The name of the tenant that the client is; or NULL. */
+const char *tenants_name(const struct tenants *t, struct connections_peer who);
 
 /* The figures of a client: its tenant's, or those of all. */
 struct metrics *tenants_metrics(struct tenants *t, struct connections_peer who);

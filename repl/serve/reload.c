@@ -44,6 +44,7 @@ static const struct {
 	{"serve.storage", false},
 	{"serve.keep", false},
 	{"serve.drain", false},
+	{"serve.log", false},
 };
 
 struct reload {

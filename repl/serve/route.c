@@ -112,7 +112,8 @@ static void get_metrics(struct route *r, struct exchange *x)
 		.running = jobs_running(r->jobs),
 		.waiting = jobs_waiting(r->jobs),
 		.sessions = sessions_count(r->sessions),
-		.busy = sessions_busy(r->sessions)};
+		.busy = sessions_busy(r->sessions),
+		.log_lost = access_lost(r->log)};
 	struct strbuf b = {0};
 
 	pool_count(r->pool, &count);
@@ -769,6 +770,7 @@ void route_done(void *arg, const struct http_record *done)
 	if (done->status)
 		metrics_answered(
 			tenants_metrics(r->tenants, done->peer), done->status);
+	access_write(r->log, done, tenants_name(r->tenants, done->peer));
 }
 
 ssize_t route_more(void *arg, struct exchange *x, char *p, size_t max)

@@ -52,6 +52,7 @@ struct serve {
 	struct pythons pythons;
 	struct request_rules rules;
 	struct listen listen;
+	struct access *log;
 	struct pool *pool;
 	struct store *store;
 	struct jobs *jobs;
@@ -198,6 +199,7 @@ static int open_http(struct serve *s, struct err *e)
 		.store = s->store,
 		.pool = s->pool,
 		.tenants = s->tenants,
+		.log = s->log,
 		.rules = &s->rules,
 		.limits = c,
 		.local = s->listen.local && !tenants_ask(s->tenants)};
@@ -230,7 +232,8 @@ int serve_open(struct serve **out, const struct config *cfg,
 		return -1;
 	if (open_tenants(s, cfg->serve.token_file, e) < 0)
 		return err_kind_set(e, ERR_CONFIG);
-	if (notify_open(&s->notify, e) < 0 ||
+	if (access_open(&s->log, &s->cfg.serve, e) < 0 ||
+		notify_open(&s->notify, e) < 0 ||
 		store_open(&s->store, &s->cfg.serve, e) < 0)
 		return -1;
 	return open_http(s, e);
@@ -264,6 +267,7 @@ int serve_close(struct serve *s, struct err *e)
 	pythons_free(&s->pythons);
 	tenants_close(s->tenants);
 	reload_close(s->reload);
+	access_close(s->log);
 	fd_drop(&s->notify);
 	free(s->polls);
 	free(s);
@@ -322,6 +326,7 @@ static void turn_parts(struct serve *s, const struct places *at)
 	http_turn(s->http);
 	jobs_start(s->jobs);
 	sessions_start(s->sessions);
+	access_flush(s->log);
 	if (now_ms() - s->swept_ms < 1000)
 		return;
 	s->swept_ms = now_ms();
@@ -379,15 +384,15 @@ static void end_reload(struct serve *s)
 	if (r < 0)
 		err_set(&e, "the process that reads it is gone");
 	else
-		terminal_complain(NULL, a->words);
+		access_say(s->log, true, a->words);
 	if (r > 0 && take_answer(s, a, &e) == 0) {
-		terminal_complain(NULL, "the configuration was read again");
+		access_say(s->log, false, "the configuration was read again");
 		/* Files and sessions of tenants that are gone go at once. */
 		s->swept_ms = 0;
 	} else {
 		err_wrap(&e, "the configuration was not read again, and "
 			     "nothing changes");
-		terminal_complain(NULL, e.msg);
+		access_say(s->log, true, e.msg);
 	}
 	if (!s->route.ending)
 		notify_say(s->notify, "READY=1");
@@ -422,6 +427,10 @@ static void begin_end(struct serve *s)
 	s->ending_ms = now_ms();
 	http_end_connections(s->http);
 	notify_say(s->notify, "STOPPING=1");
+	if (s->lost)
+		access_say(
+			s->log, true, "the process that makes jails is gone");
+	access_say(s->log, false, "ending: accepted requests are answered");
 }
 
 static void stop_listening(struct serve *s)

@@ -99,6 +99,10 @@ bool listen_is_local_name(const char *host);
 
 /* ---- notify.c ---- */
 
+/* Connect a socket for datagrams that never waits. The caller closes it; -1
+ * with errno. */
+int notify_connect(const char *path);
+
 /* *fd: a socket to NOTIFY_SOCKET, which the caller closes; -1 without
  * NOTIFY_SOCKET. 0, or -1 with e. */
 int notify_open(int *fd, struct err *e);

@@ -380,6 +380,21 @@ static int find_status(const struct http_session *se)
 								: 422;
 }
 
+/* Tell the record of the request how it ended. */
+static void note_end(struct http_session *se, enum answer_kind kind)
+{
+	const struct jail_done *d = cells_done(se->cells);
+	enum request_form form = se->request.form;
+
+	if (!se->exchange)
+		return;
+	if (form == REQUEST_CELL && kind == ANSWER_RAN)
+		http_note_run(se->exchange, d->limit, d->cpu_ms);
+	else if (kind == ANSWER_FAILED ||
+		 (form == REQUEST_SESSION && kind != ANSWER_RAN))
+		http_note_failure(se->exchange, cells_why_over(se->cells));
+}
+
 /* The request is done, served or not: answer its client, if that still waits.
  */
 static void finish_request(struct sessions *s, struct http_session *se)
@@ -400,6 +415,7 @@ static void finish_request(struct sessions *s, struct http_session *se)
 		begin_stream(se, "text/event-stream", -1);
 	if (form == REQUEST_CELL && kind == ANSWER_RAN)
 		metrics_cell(metrics_of(s, se), cells_done(c)->limit);
+	note_end(se, kind);
 	if (se->exchange && kind == ANSWER_RAN)
 		answer_served(s, se, &b);
 	else if (form == REQUEST_SESSION && kind != ANSWER_RAN)
@@ -717,6 +733,8 @@ static bool start_session(struct sessions *s, struct http_session *se)
 		r = cells_open(&se->cells, se->jail, s->rules.cfg, &se->log,
 			false, &e);
 	if (r < 0) {
+		if (se->exchange)
+			http_note_failure(se->exchange, e.msg);
 		refuse_client(se, 500, "The jail failed", e.msg);
 		forget_session(s, se);
 		return true;

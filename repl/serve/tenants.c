@@ -171,6 +171,13 @@ bool tenants_is_gone(const struct tenants *t, struct connections_peer who)
 	return t->n > 0 ? !find_key(t, who) : who.family == CONNECTIONS_TENANT;
 }
 
+const char *tenants_name(const struct tenants *t, struct connections_peer who)
+{
+	const struct tenant *one = find_key(t, who);
+
+	return one ? one->name : NULL;
+}
+
 /* ---- figures ---- */
 
 struct metrics *tenants_metrics(struct tenants *t, struct connections_peer who)

@@ -4,15 +4,16 @@
  * repl/serve/metrics.c repl/json/request.c repl/json/fields.c
  * repl/json/python.c repl/serve/listen.c repl/json/emit.c
  * repl/drive/verdict.c repl/serve/subids.c repl/serve/tenants.c
- * repl/serve/tokens.c */
+ * repl/serve/tokens.c repl/serve/access.c */
 /* fuzz-libs: -ljansson */
 /*
  * fuzz_http.c - any bytes of a client
  *
  * They go all the way: to the connections, the routes and the parsers of forms
  * and of what is to be run. Programs are not run: an answer is made
- * up. Whatever came, each answer has a status and a body in JSON, and nothing
- * stays behind. The bytes come in pieces; 0xff ends one.
+ * up. Whatever came, each answer has a status and a body in JSON, the log has no
+ * field but ours, and nothing stays behind. The bytes come in pieces; 0xff ends
+ * one.
  */
 #include "must.h"
 #include "repl/serve/parts.h"
@@ -224,9 +225,62 @@ static void finish_job(void)
 	http_answer(x, 200, "application/json", &b);
 }
 
+/* ---- the log ---- */
+
+static int journal = -1;
+
+int notify_connect(const char *path)
+{
+	int pair[2];
+
+	(void)path;
+	must(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair) == 0);
+	journal = pair[0];
+	return pair[1];
+}
+
+/* Check that the field is ours, and return where the next begins. */
+static const char *check_field(const char *p, const char *end, int *priorities)
+{
+	const char *stop = memchr(p, '\n', (size_t)(end - p));
+	uint64_t n;
+
+	must(stop && (!strncmp(p, "CELLBLOCK_", 10) ||
+			     !strncmp(p, "MESSAGE", 7) ||
+			     !strncmp(p, "PRIORITY=", 9) ||
+			     !strcmp(strndupa(p, (size_t)(stop - p)),
+				     "SYSLOG_IDENTIFIER=cellblock")));
+	*priorities += *p == 'P';
+	if (memchr(p, '=', (size_t)(stop - p)))
+		return stop + 1;
+	must(end - stop > 9);
+	memcpy(&n, stop + 1, sizeof(n));
+	must(n < (uint64_t)(end - stop - 9) && stop[9 + n] == '\n');
+	return stop + 10 + n;
+}
+
+static void check_log(struct access *log)
+{
+	static char entry[65536];
+	ssize_t n;
+
+	access_flush(log);
+	while ((n = recv(journal, entry, sizeof(entry), 0)) > 0) {
+		int priorities = 0;
+
+		for (const char *p = entry; p < entry + n;)
+			p = check_field(p, entry + n, &priorities);
+		must(priorities == 1);
+		access_flush(log);
+	}
+	must(access_lost(log) == 0);
+}
+
 /* ---- a server ---- */
 
 static struct config_serve serve = {.upload = 2000,
+	.log = SERVE_LOG_BODIES,
+	.log_to = SERVE_LOG_TO_JOURNAL,
 	.storage = 3000,
 	.files = 4,
 	.keep_ms = 1000,
@@ -252,6 +306,7 @@ static struct http *server(void)
 		return h;
 	route.tenants = tenants_open();
 	must(route.tenants && store_open(&route.store, &serve, &e) == 0);
+	must(access_open(&route.log, &serve, &e) == 0);
 	with.store = route.store;
 	must(http_open(&h, &with, &e) == 0);
 	route.http = h;
@@ -354,6 +409,7 @@ static void serve_client(const uint8_t *data, size_t n)
 	close(pair[0]);
 	turn(h);
 	check(&got);
+	check_log(route.log);
 	must(http_clients(h) == 0 && http_is_idle(h) && !waiting && !streaming);
 	strbuf_free(&got);
 }

@@ -38,13 +38,21 @@ GRACE = ("-s", "cell.grace=10s")
 class Server:
     """One that runs, and a client of urllib."""
 
-    def __init__(self, cb, *args, where="127.0.0.1:0", env=None, spare=SPARE):
+    def __init__(self, cb, *args, where="127.0.0.1:0", env=None, spare=SPARE,
+                 errors=None):
+        """Its standard error is a pipe, or appended to the file `errors`."""
         ahead = [] if spare is None else ["-s", f"serve.spare={spare}"]
-        self.process = cb.popen(*ahead, *GRACE, *args, "--serve", where,
-                                stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE, env=env)
-        self.said = self.process.stderr.readline().decode()
+        with (open(errors, "ab") if errors else
+              contextlib.nullcontext(subprocess.PIPE)) as stderr:
+            self.process = cb.popen(*ahead, *GRACE, *args, "--serve", where,
+                                    stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.DEVNULL,
+                                    stderr=stderr, env=env)
+        if errors:
+            self.said = hosttree.until(
+                lambda: errors.read_text().partition("\n")[0], "it serves")
+        else:
+            self.said = self.process.stderr.readline().decode()
         found = re.search(r"serving at (?:\S+:(\d+)|unix:(\S+))",
                           self.said)
         assert found, (self.said, self.process.stderr.read())

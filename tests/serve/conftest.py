@@ -16,7 +16,7 @@ def _serve(cb):
 
     yield start
     for s in servers:
-        assert s.end() == 0, s.process.stderr.read()
+        assert s.end() == 0, s.process.stderr and s.process.stderr.read()
 
 
 @pytest.fixture(name="lasting", scope="module")
