@@ -59,11 +59,20 @@ void metrics_cell(struct metrics *m, enum jail_limit limit)
 	}
 }
 
+void metrics_print_head(
+	struct strbuf *b, const char *name, const char *type, const char *help)
+{
+	strbuf_printf(
+		b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
 static void print_head(
 	struct strbuf *b, const char *name, const char *type, const char *help)
 {
-	strbuf_printf(b, "# HELP cellblock_%s %s\n# TYPE cellblock_%s %s\n",
-		name, help, name, type);
+	char full[64];
+
+	snprintf(full, sizeof(full), "cellblock_%s", name);
+	metrics_print_head(b, full, type, help);
 }
 
 static void print_one(struct strbuf *b, const char *name, const char *type,

@@ -10,6 +10,8 @@
  *	framing.c	where a request begins and ends, beyond doubt
  *	http.c		requests over HTTP, and their answers
  *	metrics.c	figures for Prometheus
+ *	process.c	figures of the server's own process
+ *	traffic.c	figures of the requests to each path
  *	jobs.c		requests that wait for a jail, or run in one
  *	reload.c	the configuration and the tokens, read again
  *	route.c		the handler of each path, and who may ask it
@@ -27,6 +29,7 @@
 #include "repl/serve/serve.h"
 #include "repl/text/text.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -589,6 +592,47 @@ void metrics_cell(struct metrics *m, enum jail_limit limit);
 void metrics_print(struct strbuf *b, const struct tenants *t,
 	const struct metrics_now *now);
 
+/* Begin a figure: its full name, its type, and a sentence. */
+void metrics_print_head(
+	struct strbuf *b, const char *name, const char *type, const char *help);
+
+/* ---- process.c ---- */
+
+/* Caller's storage; only process.c writes it. */
+struct process {
+	int memory; /* -1: there is no /proc */
+	DIR *descriptors;
+	double start;
+};
+
+/* Open what process_print() reads. Call before the process confines itself. */
+void process_open(struct process *p);
+void process_close(struct process *p);
+void process_print(struct strbuf *b, const struct process *p);
+
+/* ---- traffic.c ---- */
+
+#define TRAFFIC_BOUNDS 13
+/* More than the table of paths has entries. */
+#define TRAFFIC_ROWS 64
+
+struct traffic_row {
+	const char *method, *path; /* borrowed, compared by their addresses */
+	uint64_t outcomes[HTTP_OUTCOMES];
+	uint64_t took[TRAFFIC_BOUNDS + 1];
+	double seconds;
+	uint64_t cpu_ms, in, out;
+};
+
+/* Caller's storage, zero at first; only traffic.c writes it. */
+struct traffic {
+	struct traffic_row rows[TRAFFIC_ROWS];
+	size_t n;
+};
+
+void traffic_count(struct traffic *t, const struct http_record *r);
+void traffic_print(struct strbuf *b, const struct traffic *t);
+
 /* ---- jobs.c ---- */
 
 /* Borrowed. */
@@ -669,6 +713,8 @@ struct route {
 	struct store *store;
 	const struct pool *pool;
 	struct tenants *tenants;
+	struct traffic *traffic;
+	const struct process *process;
 	struct access *log;
 	const struct request_rules *rules;
 	const struct config_serve *limits;

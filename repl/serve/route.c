@@ -118,6 +118,8 @@ static void get_metrics(struct route *r, struct exchange *x)
 
 	pool_count(r->pool, &count);
 	metrics_print(&b, r->tenants, &now);
+	traffic_print(&b, r->traffic);
+	process_print(&b, r->process);
 	http_answer(x, 200, "text/plain; version=0.0.4", &b);
 }
 
@@ -565,6 +567,7 @@ static const struct place {
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
+_Static_assert(PLACES < TRAFFIC_ROWS, "traffic.c has a row for each");
 
 static bool path_matches(const char *pattern, const char *path)
 {
@@ -770,6 +773,7 @@ void route_done(void *arg, const struct http_record *done)
 	if (done->status)
 		metrics_answered(
 			tenants_metrics(r->tenants, done->peer), done->status);
+	traffic_count(r->traffic, done);
 	access_write(r->log, done, tenants_name(r->tenants, done->peer));
 }
 

@@ -61,6 +61,8 @@ struct serve {
 	struct http_calls calls;
 	struct tenants *tenants;
 	struct reload *reload;
+	struct traffic traffic;
+	struct process process;
 	struct route route;
 	int notify, clients;
 	int terminal;	 /* a descriptor of it, or -1 */
@@ -199,6 +201,8 @@ static int open_http(struct serve *s, struct err *e)
 		.store = s->store,
 		.pool = s->pool,
 		.tenants = s->tenants,
+		.traffic = &s->traffic,
+		.process = &s->process,
 		.log = s->log,
 		.rules = &s->rules,
 		.limits = c,
@@ -217,7 +221,7 @@ int serve_open(struct serve **out, const struct config *cfg,
 	if (!s)
 		return err_errno(e, "serve");
 	s->cfg = *cfg;
-	s->notify = -1;
+	s->notify = s->process.memory = -1;
 	*out = s;
 	if (raise_descriptors(s, e) < 0 ||
 		reload_open(&s->reload, cfg, source, e) < 0)
@@ -230,6 +234,7 @@ int serve_open(struct serve **out, const struct config *cfg,
 	listen_raise(&s->listen, s->descriptors - LISTEN_MAX);
 	if (open_pool(s, spec, e) < 0)
 		return -1;
+	process_open(&s->process);
 	if (open_tenants(s, cfg->serve.token_file, e) < 0)
 		return err_kind_set(e, ERR_CONFIG);
 	if (access_open(&s->log, &s->cfg.serve, e) < 0 ||
@@ -268,6 +273,7 @@ int serve_close(struct serve *s, struct err *e)
 	tenants_close(s->tenants);
 	reload_close(s->reload);
 	access_close(s->log);
+	process_close(&s->process);
 	fd_drop(&s->notify);
 	free(s->polls);
 	free(s);

@@ -4,7 +4,8 @@
  * repl/serve/metrics.c repl/json/request.c repl/json/fields.c
  * repl/json/python.c repl/serve/listen.c repl/json/emit.c
  * repl/drive/verdict.c repl/serve/subids.c repl/serve/tenants.c
- * repl/serve/tokens.c repl/serve/access.c */
+ * repl/serve/tokens.c repl/serve/access.c repl/serve/traffic.c
+ * repl/serve/process.c */
 /* fuzz-libs: -ljansson */
 /*
  * fuzz_http.c - any bytes of a client
@@ -286,7 +287,12 @@ static struct config_serve serve = {.upload = 2000,
 	.keep_ms = 1000,
 	.per_client = 4,
 	.directory = "/tmp"};
-static struct route route = {.rules = &rules, .limits = &serve};
+static struct traffic traffic;
+static struct process process;
+static struct route route = {.traffic = &traffic,
+	.process = &process,
+	.rules = &rules,
+	.limits = &serve};
 static const struct http_calls calls = {.head = route_head,
 	.whole = route_whole,
 	.over = route_over,
@@ -307,6 +313,7 @@ static struct http *server(void)
 	route.tenants = tenants_open();
 	must(route.tenants && store_open(&route.store, &serve, &e) == 0);
 	must(access_open(&route.log, &serve, &e) == 0);
+	process_open(&process);
 	with.store = route.store;
 	must(http_open(&h, &with, &e) == 0);
 	route.http = h;
@@ -410,6 +417,7 @@ static void serve_client(const uint8_t *data, size_t n)
 	turn(h);
 	check(&got);
 	check_log(route.log);
+	must(traffic.n < TRAFFIC_ROWS);
 	must(http_clients(h) == 0 && http_is_idle(h) && !waiting && !streaming);
 	strbuf_free(&got);
 }
