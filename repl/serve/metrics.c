@@ -69,7 +69,7 @@ void metrics_print_head(
 static void print_head(
 	struct strbuf *b, const char *name, const char *type, const char *help)
 {
-	char full[64];
+	char full[96];
 
 	snprintf(full, sizeof(full), "cellblock_%s", name);
 	metrics_print_head(b, full, type, help);
@@ -124,7 +124,7 @@ static void print_tenants(struct strbuf *b, const struct tenants *t)
 	};
 	const struct metrics *m;
 	const char *name;
-	char full[64];
+	char full[96];
 
 	if (!tenants_each(t, 0, &name))
 		return;
