@@ -124,7 +124,7 @@ static void print_tenants(struct strbuf *b, const struct tenants *t)
 	};
 	const struct metrics *m;
 	const char *name;
-	char full[96];
+	char full[64];
 
 	if (!tenants_each(t, 0, &name))
 		return;
