@@ -14,6 +14,7 @@ python.recursion jail.expose jail.network jail.uids jail.require
 serve.concurrent serve.queue serve.per_client serve.spare serve.request
 serve.clients serve.upload serve.storage serve.files serve.keep serve.directory
 serve.token_file serve.sessions serve.drain serve.name serve.log serve.log_to
+serve.answers serve.answers_size serve.answers_keep serve.away
 terminal.escapes terminal.prompt terminal.colour
 terminal.banner terminal.keys terminal.suggest terminal.pictures log.syslog
 log.transcript policy.locked policy.commands'

@@ -101,6 +101,10 @@ function __cellblock_keys
 		serve.storage 'all files that --serve keeps together' \
 		serve.files 'how many files --serve keeps' \
 		serve.keep 'how long --serve keeps a file' \
+		serve.answers 'answers that --serve keeps for an Idempotency-Key' \
+		serve.answers_size 'all answers that --serve keeps together' \
+		serve.answers_keep 'how long --serve keeps an answer' \
+		serve.away 'how long a request with an Idempotency-Key goes on without its client' \
 		serve.directory 'where --serve keeps its files, which have no names' \
 		serve.token_file 'file with the tokens of clients of --serve' \
 		serve.sessions 'sessions of --serve at a time' \

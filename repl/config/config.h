@@ -76,7 +76,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 69
+#define CONFIG_NKEYS 73
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -127,7 +127,9 @@ struct config_serve {
 	int64_t request; /* bytes */
 	int64_t upload, storage;
 	int files;
-	int64_t keep_ms, drain_ms;
+	int64_t keep_ms, drain_ms, away_ms;
+	int answers;
+	int64_t answers_size, answers_keep_ms;
 	char *directory;
 	char *token_file; /* or NULL */
 	char *name;	  /* or NULL: that of the host */

@@ -214,6 +214,7 @@ static const struct field {
 	[FRAMING_CONNECTION] = {"Connection", true, NULL},
 	[FRAMING_ACCEPT] = {"Accept", true, NULL},
 	[FRAMING_REQUEST_ID] = {"X-Request-Id", true, NULL},
+	[FRAMING_IDEMPOTENCY_KEY] = {"Idempotency-Key", false, NULL},
 };
 
 static void keep_field(struct framing *h, size_t i, const char *value)

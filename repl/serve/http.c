@@ -14,6 +14,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "repl/config/config.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,10 +38,16 @@ struct header {
 
 struct exchange {
 	struct http *http;
-	struct connections_client *client;
+	struct connections_client *client; /* NULL: it is gone */
 	struct connections_peer peer;
+	int64_t left_ms; /* when it went */
+	/* once it is gone: its path and its name, owned; when it asked */
+	char *path, *name;
+	int64_t asked_ns;
 	struct exchange *next, *before;
 	void *own;
+	struct repeat *repeat; /* NULL: the answer is not kept, or has been */
+	struct repeats_hash hash;
 	bool keeps, whole;
 	uint64_t came;	 /* bytes of the body that came */
 	size_t unwanted; /* those of them that we dropped */
@@ -71,6 +78,7 @@ struct http {
 	size_t nexchanges;
 	size_t held, owed; /* bytes of bodies, of answers */
 	bool ending;	   /* connections end behind their answers */
+	bool closing;
 };
 
 /* ---- what is recorded ---- */
@@ -103,12 +111,19 @@ static void end_record(struct exchange *x)
 	const struct http_calls *c = x->http->rules.calls;
 	struct http_record *r = &x->record;
 
-	r->client = connections_name(x->client);
 	r->peer = x->peer;
-	r->method = connections_head(x->client)->method;
 	r->status = x->status;
-	r->gone = connections_is_gone(x->client);
-	r->took_ns = connections_took_ns(x->client);
+	if (x->client) {
+		r->client = connections_name(x->client);
+		r->method = connections_head(x->client)->method;
+		r->gone = connections_is_gone(x->client);
+		r->took_ns = connections_took_ns(x->client);
+	} else {
+		r->client = x->name;
+		r->method = "POST"; /* no other request outlives its client */
+		r->gone = true;
+		r->took_ns = now_ns() - x->asked_ns;
+	}
 	r->in = x->came;
 	r->out = (uint64_t)x->told;
 	r->body = &x->body;
@@ -167,6 +182,7 @@ static struct exchange *begin_exchange(
 	x->http = h;
 	x->peer = connections_peer(c);
 	begin_record(x, c);
+	repeats_hash_begin(&x->hash, h->rules.repeats);
 	x->problem = STORE_FINE;
 	x->next = h->exchanges;
 	if (x->next)
@@ -183,11 +199,50 @@ static void drop_body(struct exchange *x)
 	strbuf_free(&x->body);
 }
 
+/* Keep a refusal as the answer to a request that has run. */
+static void keep_refusal(struct exchange *x, int status, const char *words)
+{
+	const struct http_calls *c = x->http->rules.calls;
+	struct strbuf b = {0};
+
+	c->words(c->arg, http_path(x), status, words, &b);
+	repeats_answer(x->repeat, status, JSON, &b);
+	strbuf_free(&b);
+	x->repeat = NULL;
+}
+
+/* Keep the answer, unless nothing has run. */
+static void keep_answer(struct exchange *x)
+{
+	if (x->status >= 400 && x->status != 500)
+		repeats_forget(x->repeat);
+	else if (repeats_fits(x->repeat, x->answer.n))
+		repeats_answer(x->repeat, x->status, x->type, &x->answer);
+	else
+		keep_refusal(x, 507,
+			"the first answer was too long to be kept "
+			"(serve.answers_size)");
+	x->repeat = NULL;
+}
+
+/* Keep an answer for a request that ended without one. */
+static void keep_loss(struct exchange *x)
+{
+	const char *words = x->streams
+				    ? "the first answer was a stream"
+				    : "the request was ended: its client was "
+				      "away for longer than serve.away";
+
+	if (x->repeat)
+		keep_refusal(x, x->streams ? 410 : 500, words);
+}
+
 static void end_exchange(struct exchange *x)
 {
 	struct http *h = x->http;
 
 	h->rules.calls->over(h->rules.calls->arg, x);
+	keep_loss(x);
 	end_record(x);
 	drop_body(x);
 	h->owed -= x->owed;
@@ -204,13 +259,29 @@ static void end_exchange(struct exchange *x)
 	for (int i = 0; i < x->nheaders; i++)
 		free(x->headers[i].value);
 	free(x->file_name);
+	free(x->path);
+	free(x->name);
 	free(x);
 }
 
 static void handle_over(void *arg, struct connections_client *c)
 {
-	(void)arg;
-	end_exchange(connections_own(c));
+	const struct http *h = arg;
+	struct exchange *x = connections_own(c);
+
+	if (!x->repeat || x->streams || h->closing) {
+		end_exchange(x);
+		return;
+	}
+	x->path = strdup(http_path(x));
+	x->name = strdup(connections_name(c));
+	x->asked_ns = now_ns() - connections_took_ns(c);
+	if (!x->path || !x->name) {
+		end_exchange(x);
+		return;
+	}
+	x->client = NULL;
+	x->left_ms = now_ms();
 }
 
 /* ---- refusals ---- */
@@ -233,6 +304,7 @@ const char *http_reason(int status)
 		{200, "OK"},
 		{201, "Created"},
 		{204, "No Content"},
+		{303, "See Other"},
 		{400, "Bad Request"},
 		{401, "Unauthorized"},
 		{403, "Forbidden"},
@@ -412,6 +484,7 @@ static void keep_body(struct exchange *x, const char *p, size_t n)
 		http_add_header(x, "Retry-After", "1");
 		add_words(x, 503, many);
 	} else {
+		repeats_hash_add(&x->hash, p, n);
 		strbuf_add(&x->body, p, n);
 		if (!x->body.failed) {
 			h->held += n;
@@ -426,6 +499,7 @@ static void begin_file(void *arg, const char *name)
 {
 	struct exchange *x = arg;
 
+	repeats_hash_add(&x->hash, name, strlen(name) + 1);
 	x->file_name = strdup(name);
 	x->file = store_begin(x->http->rules.store, http_peer(x));
 	if (!x->file || !x->file_name)
@@ -436,6 +510,7 @@ static void keep_content(void *arg, const char *p, size_t n)
 {
 	struct exchange *x = arg;
 
+	repeats_hash_add(&x->hash, p, n);
 	if (x->problem == STORE_FINE)
 		x->problem = store_write(x->http->rules.store, x->file, p, n);
 }
@@ -580,7 +655,10 @@ void http_close(struct http *h)
 {
 	if (!h)
 		return;
+	h->closing = true;
 	connections_close(h->connections);
+	while (h->exchanges)
+		end_exchange(h->exchanges);
 	free(h);
 }
 
@@ -616,7 +694,15 @@ int http_fd(const struct http *h)
 
 void http_turn(struct http *h)
 {
+	struct exchange *next;
+
 	connections_turn(h->connections);
+	for (struct exchange *x = h->exchanges; x; x = next) {
+		next = x->next;
+		if (!x->client &&
+			now_ms() - x->left_ms >= h->rules.limits->away_ms)
+			end_exchange(x);
+	}
 }
 
 /* ---- one exchange ---- */
@@ -628,7 +714,7 @@ const char *http_method(const struct exchange *x)
 
 const char *http_path(const struct exchange *x)
 {
-	return connections_head(x->client)->path;
+	return x->client ? connections_head(x->client)->path : x->path;
 }
 
 const char *http_field(const struct exchange *x, enum framing_field field)
@@ -668,6 +754,28 @@ enum store_problem http_file(
 		return x->problem;
 	x->file = NULL;
 	return STORE_FINE;
+}
+
+bool http_is_whole(const struct exchange *x)
+{
+	return x->problem == STORE_FINE;
+}
+
+uint64_t http_hash(struct exchange *x)
+{
+	const char *accept = http_field(x, FRAMING_ACCEPT);
+
+	/* No path has a NUL. */
+	repeats_hash_add(&x->hash, "", 1);
+	repeats_hash_add(&x->hash, accept ? accept : "",
+		accept ? strlen(accept) + 1 : 1);
+	repeats_hash_add(&x->hash, http_path(x), strlen(http_path(x)));
+	return repeats_hash_end(&x->hash);
+}
+
+void http_set_repeat(struct exchange *x, struct repeat *e)
+{
+	x->repeat = e;
 }
 
 size_t http_of_client(const struct exchange *x)
@@ -748,6 +856,12 @@ void http_answer(
 	x->type = type;
 	x->answer = *body;
 	*body = (struct strbuf){0};
+	if (x->repeat)
+		keep_answer(x);
+	if (!x->client) {
+		end_exchange(x);
+		return;
+	}
 	x->owed = x->answer.n;
 	x->size = (int64_t)x->answer.n;
 	make_room_for(x);

@@ -14,6 +14,7 @@
  *	traffic.c	figures of the requests to each path
  *	jobs.c		requests that wait for a jail, or run in one
  *	reload.c	the configuration and the tokens, read again
+ *	repeats.c	answers to requests that clients may send again
  *	route.c		the handler of each path, and who may ask it
  *	sessions.c	sessions that outlive a request
  *	subids.c	the ranges of subordinate ids: subuid(5)
@@ -50,6 +51,8 @@ struct pool;
 struct pool_count;
 struct reload;
 struct reload_source;
+struct repeat;
+struct repeats;
 struct sessions;
 struct store;
 struct strbuf;
@@ -320,6 +323,7 @@ enum framing_field {
 	FRAMING_CONNECTION,
 	FRAMING_ACCEPT,
 	FRAMING_REQUEST_ID,
+	FRAMING_IDEMPOTENCY_KEY,
 	FRAMING_FIELDS,
 };
 
@@ -446,7 +450,9 @@ struct http_rules {
 	size_t body;	/* longest */
 	uint64_t form;	/* longest, with everything around its file */
 	size_t answers; /* bytes of all unread answers together */
+	const struct config_serve *limits;
 	struct store *store;
+	struct repeats *repeats;
 	const struct http_calls *calls;
 };
 
@@ -496,6 +502,15 @@ const struct strbuf *http_body(const struct exchange *x);
  * from now on; the name is borrowed. */
 enum store_problem http_file(
 	struct exchange *x, struct store_file **file, const char **name);
+
+/* False: the file does not fit, and the request is not read to its end. */
+bool http_is_whole(const struct exchange *x);
+
+/* In whole(): the hash of the request, which has an Idempotency-Key. */
+uint64_t http_hash(struct exchange *x);
+
+/* Keep the answer. The exchange goes on without its client for serve.away. */
+void http_set_repeat(struct exchange *x, struct repeat *e);
 
 /* How many whole requests of the same client are not over, this one included.
  */
@@ -703,6 +718,57 @@ bool reload_is_busy(const struct reload *r);
 int reload_fd(const struct reload *r);
 int reload_take(struct reload *r, const struct reload_answer **out);
 
+/* ---- repeats.c ---- */
+
+/* Longest Idempotency-Key. */
+#define REPEATS_KEY_MAX 255
+
+/* Caller's storage. Only repeats.c writes it. */
+struct repeats_hash {
+	uint64_t v[4], word, n;
+};
+
+enum repeats_found {
+	REPEATS_NEW,	  /* the request may run */
+	REPEATS_RUNS,	  /* the first one runs */
+	REPEATS_ANSWERED, /* the first one has this answer */
+	REPEATS_OTHER,	  /* the key is of another request */
+	REPEATS_NO_MEMORY,
+};
+
+/* -1: out of memory. */
+int repeats_open(struct repeats **out, const struct config_serve *rules);
+void repeats_close(struct repeats *s);
+
+/* Hash a request, piece by piece. */
+void repeats_hash_begin(struct repeats_hash *h, const struct repeats *s);
+void repeats_hash_add(struct repeats_hash *h, const void *buf, size_t n);
+uint64_t repeats_hash_end(struct repeats_hash *h);
+
+/* Find the request of this client with this key. Where there is none, note one
+ * that runs: the caller calls repeats_answer() or repeats_forget() in the
+ * end. */
+enum repeats_found repeats_begin(struct repeats *s,
+	struct connections_peer owner, const char *key, uint64_t hash,
+	struct repeat **out);
+
+/* Forget the request: nothing has run. */
+void repeats_forget(struct repeat *e);
+
+/* True if an answer of so many bytes is not too long to be kept. */
+bool repeats_fits(const struct repeat *e, size_t n);
+
+/* Keep a copy of the answer (`type` is borrowed for ever). */
+void repeats_answer(struct repeat *e, int status, const char *type,
+	const struct strbuf *body);
+
+/* The answer; borrowed until the next call. */
+int repeats_status(const struct repeat *e, const char **type);
+const struct strbuf *repeats_body(const struct repeat *e);
+
+/* Forget the answers that are older than serve.answers_keep. */
+void repeats_sweep(struct repeats *s);
+
 /* ---- route.c ---- */
 
 /* Borrowed. */
@@ -711,6 +777,7 @@ struct route {
 	struct jobs *jobs;
 	struct sessions *sessions;
 	struct store *store;
+	struct repeats *repeats;
 	const struct pool *pool;
 	struct tenants *tenants;
 	struct traffic *traffic;

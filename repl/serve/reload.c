@@ -43,6 +43,10 @@ static const struct {
 	{"serve.per_client", false},
 	{"serve.storage", false},
 	{"serve.keep", false},
+	{"serve.answers", false},
+	{"serve.answers_size", false},
+	{"serve.answers_keep", false},
+	{"serve.away", false},
 	{"serve.drain", false},
 	{"serve.log", false},
 };

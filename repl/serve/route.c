@@ -745,6 +745,46 @@ void route_head(void *arg, struct exchange *x)
 	}
 }
 
+/* True if a request with an Idempotency-Key may run; if not, it was answered.
+ */
+static bool begin_repeat(struct route *r, struct exchange *x)
+{
+	const char *key = http_field(x, FRAMING_IDEMPOTENCY_KEY), *type;
+	struct repeat *e;
+	struct strbuf b = {0};
+	int status;
+
+	if (!*key || strlen(key) > REPEATS_KEY_MAX) {
+		refuse_request(
+			x, 422, "an Idempotency-Key has 1 to 255 characters");
+		return false;
+	}
+	switch (repeats_begin(
+		r->repeats, http_peer(x), key, http_hash(x), &e)) {
+	case REPEATS_NEW:
+		http_set_repeat(x, e);
+		return true;
+	case REPEATS_RUNS:
+		refuse_later(x, 409,
+			"the first request with this Idempotency-Key runs");
+		break;
+	case REPEATS_ANSWERED:
+		status = repeats_status(e, &type);
+		if (repeats_body(e)->n)
+			strbuf_add(&b, repeats_body(e)->s, repeats_body(e)->n);
+		http_answer(x, status, type, &b);
+		break;
+	case REPEATS_OTHER:
+		refuse_request(
+			x, 422, "the Idempotency-Key is of another request");
+		break;
+	case REPEATS_NO_MEMORY:
+		refuse_busy(x, "out of memory");
+		break;
+	}
+	return false;
+}
+
 void route_whole(void *arg, struct exchange *x)
 {
 	char allowed[64];
@@ -754,7 +794,9 @@ void route_whole(void *arg, struct exchange *x)
 	if (p->body == BODY_JSON &&
 		http_of_client(x) > (size_t)r->limits->per_client)
 		refuse_later(x, 429, "too many requests of this client");
-	else
+	else if (strcmp(p->method, "POST") != 0 ||
+		 !http_field(x, FRAMING_IDEMPOTENCY_KEY) || !http_is_whole(x) ||
+		 begin_repeat(r, x))
 		p->serve(r, x);
 }
 

@@ -55,6 +55,7 @@ struct serve {
 	struct access *log;
 	struct pool *pool;
 	struct store *store;
+	struct repeats *repeats;
 	struct jobs *jobs;
 	struct sessions *sessions;
 	struct http *http;
@@ -174,7 +175,9 @@ static int open_http(struct serve *s, struct err *e)
 		.form = (uint64_t)c->upload + FORM_MORE,
 		.answers = (size_t)c->concurrent *
 			   (2 * (size_t)s->cfg.limits.home_bytes + ANSWER_MORE),
+		.limits = c,
 		.store = s->store,
+		.repeats = s->repeats,
 		.calls = &s->calls};
 
 	s->calls = (struct http_calls){.head = route_head,
@@ -199,6 +202,7 @@ static int open_http(struct serve *s, struct err *e)
 		.jobs = s->jobs,
 		.sessions = s->sessions,
 		.store = s->store,
+		.repeats = s->repeats,
 		.pool = s->pool,
 		.tenants = s->tenants,
 		.traffic = &s->traffic,
@@ -241,6 +245,8 @@ int serve_open(struct serve **out, const struct config *cfg,
 		notify_open(&s->notify, e) < 0 ||
 		store_open(&s->store, &s->cfg.serve, e) < 0)
 		return -1;
+	if (repeats_open(&s->repeats, &s->cfg.serve) < 0)
+		return err_errno(e, "serve");
 	return open_http(s, e);
 }
 
@@ -268,6 +274,7 @@ int serve_close(struct serve *s, struct err *e)
 	jobs_close(s->jobs);
 	sessions_close(s->sessions);
 	store_close(s->store);
+	repeats_close(s->repeats);
 	r = pool_close(s->pool, e);
 	pythons_free(&s->pythons);
 	tenants_close(s->tenants);
@@ -339,6 +346,7 @@ static void turn_parts(struct serve *s, const struct places *at)
 	pool_turn(s->pool);
 	store_sweep(s->store, s->tenants);
 	sessions_sweep(s->sessions);
+	repeats_sweep(s->repeats);
 	s->lost |= pool_is_lost(s->pool);
 }
 

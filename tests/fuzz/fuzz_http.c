@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/serve/framing.c repl/serve/connections.c repl/serve/http.c
  * repl/serve/form.c repl/serve/route.c repl/serve/execute.c repl/serve/store.c
- * repl/serve/metrics.c repl/json/request.c repl/json/fields.c
+ * repl/serve/repeats.c repl/serve/metrics.c repl/json/request.c repl/json/fields.c
  * repl/json/python.c repl/serve/listen.c repl/json/emit.c
  * repl/drive/verdict.c repl/serve/subids.c repl/serve/tenants.c
  * repl/serve/tokens.c repl/serve/access.c repl/serve/traffic.c
@@ -286,6 +286,9 @@ static struct config_serve serve = {.upload = 2000,
 	.files = 4,
 	.keep_ms = 1000,
 	.per_client = 4,
+	.answers = 4,
+	.answers_size = 200,
+	.answers_keep_ms = 1000,
 	.directory = "/tmp"};
 static struct traffic traffic;
 static struct process process;
@@ -305,7 +308,11 @@ static struct http *server(void)
 {
 	static struct http *h;
 	struct http_rules with = {
-		.clients = 8, .body = 4000, .form = 3000, .calls = &calls};
+		.clients = 8,
+		.body = 4000,
+		.form = 3000,
+		.limits = &serve,
+		.calls = &calls};
 	struct err e = {0};
 
 	if (h)
@@ -314,7 +321,9 @@ static struct http *server(void)
 	must(route.tenants && store_open(&route.store, &serve, &e) == 0);
 	must(access_open(&route.log, &serve, &e) == 0);
 	process_open(&process);
+	must(repeats_open(&route.repeats, &serve) == 0);
 	with.store = route.store;
+	with.repeats = route.repeats;
 	must(http_open(&h, &with, &e) == 0);
 	route.http = h;
 	return h;
