@@ -383,7 +383,8 @@ struct request_field {
 
 extern const struct request_field fields_snekbox_request[],
 	fields_code_request[], fields_cell_request[], fields_execute_request[],
-	fields_undo_request[], fields_stored_file[];
+	fields_undo_request[], fields_stored_file[], fields_session_request[],
+	fields_limits_request[], fields_extend_request[];
 
 /* The field of that name, or NULL. */
 const struct request_field *fields_find(

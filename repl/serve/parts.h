@@ -17,6 +17,7 @@
  *	repeats.c	answers to requests that clients may send again
  *	route.c		the handler of each path, and who may ask it
  *	sessions.c	sessions that outlive a request
+ *	terms.c		what a client asks of a session that begins
  *	subids.c	the ranges of subordinate ids: subuid(5)
  *	tenants.c	clients that have tokens with names
  *	tokens.c	the file of tokens
@@ -57,6 +58,7 @@ struct sessions;
 struct store;
 struct strbuf;
 struct tenants;
+struct terms;
 
 /* ---- tokens.c ---- */
 
@@ -799,6 +801,27 @@ void route_words(void *arg, const char *path, int status, const char *words,
 	struct strbuf *b);
 void route_done(void *arg, const struct http_record *done);
 
+/* ---- terms.c ---- */
+
+/* Caller's storage; terms_fini(). */
+struct terms {
+	struct limits limits;
+	char *metadata; /* JSON; NULL: none */
+};
+
+/* Parse and check a body, which may be empty. 0, or -1 with *why. The caller
+ * calls terms_fini() and frees the description either way. */
+int terms_parse(struct terms *t, const struct strbuf *body,
+	const struct limits *most, struct request_refusal *why);
+
+/* The same for the body that extends a session by *ms from now. */
+int terms_parse_extension(
+	int64_t *ms, const struct strbuf *body, struct request_refusal *why);
+void terms_fini(struct terms *t);
+
+/* Append the terms as keys of an object. */
+void terms_add(struct strbuf *b, const struct terms *t);
+
 /* ---- sessions.c ---- */
 
 /* Borrowed. */
@@ -822,8 +845,15 @@ bool sessions_have_room(const struct sessions *s);
 size_t sessions_of_client(
 	const struct sessions *s, struct connections_peer who);
 
-/* Begin a session, and answer the exchange with its id. -1: out of memory. */
-int sessions_begin(struct sessions *s, struct exchange *x);
+/* Begin a session on these terms (taken), and answer the exchange with its id.
+ * -1: out of memory, nothing was taken. */
+int sessions_begin(struct sessions *s, struct exchange *x, struct terms *t);
+
+/* The limits of a session. Let it live for so many milliseconds from now, if
+ * that is longer; -1: the configured lifetime is over before. */
+const struct limits *sessions_limits(const struct http_session *se);
+int sessions_extend(
+	const struct sessions *s, struct http_session *se, int64_t ms);
 
 /* The session that this path names behind /v1/sessions/; NULL: this client may
  * have none of that id. */

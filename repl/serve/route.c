@@ -396,9 +396,10 @@ static void serve_body(
 	struct request_refusal why = {0};
 	struct request q = {0};
 
-	rules.session = true;
 	if (!se)
 		return;
+	rules.session = true;
+	rules.limits = sessions_limits(se);
 	if (body->n && request_is_deep(body->s, body->n))
 		refuse_request(x, 422, too_deep);
 	else if (request_parse(
@@ -440,10 +441,12 @@ static void serve_path(
 
 static void post_session(struct route *r, struct exchange *x)
 {
-	const struct strbuf *body = http_body(x);
+	struct request_refusal why = {0};
+	struct terms t;
 
-	if (body->n && strspn(body->s, " \t\r\n{}") != body->n)
-		refuse_request(x, 422, "expected nothing, or {}");
+	if (terms_parse(&t, http_body(x), r->rules->limits, &why) < 0)
+		refuse_request(
+			x, 422, why.description.s ? why.description.s : "");
 	else if (r->draining)
 		refuse_busy(x, "the server is ending");
 	else if (!sessions_have_room(r->sessions))
@@ -451,8 +454,10 @@ static void post_session(struct route *r, struct exchange *x)
 	else if (sessions_of_client(r->sessions, http_peer(x)) >=
 		 (size_t)r->limits->per_client)
 		refuse_later(x, 429, "too many sessions of this client");
-	else if (sessions_begin(r->sessions, x) < 0)
+	else if (sessions_begin(r->sessions, x, &t) < 0)
 		refuse_busy(x, "out of memory");
+	terms_fini(&t);
+	strbuf_free(&why.description);
 }
 
 static void get_session(struct route *r, struct exchange *x)
@@ -489,6 +494,27 @@ static void post_interrupt(struct route *r, struct exchange *x)
 		return;
 	sessions_interrupt(se);
 	http_answer(x, 204, NULL, &b);
+}
+
+static void post_extend(struct route *r, struct exchange *x)
+{
+	struct request_refusal why = {0};
+	struct strbuf b = {0};
+	struct http_session *se = find_session(r, x);
+	int64_t ms;
+
+	if (!se)
+		return;
+	if (terms_parse_extension(&ms, http_body(x), &why) < 0) {
+		refuse_request(
+			x, 422, why.description.s ? why.description.s : "");
+	} else if (sessions_extend(r->sessions, se, ms) < 0) {
+		refuse_request(x, 422, "session.lifetime is over before");
+	} else {
+		sessions_add_state(&b, se);
+		answer_json(x, 200, &b);
+	}
+	strbuf_free(&why.description);
 }
 
 static void post_cell(struct route *r, struct exchange *x)
@@ -557,6 +583,7 @@ static const struct place {
 	{SESSIONS "{id}", "DELETE", BODY_NONE, false, delete_session},
 	{SESSIONS "{id}/cells", "POST", BODY_JSON, false, post_cell},
 	{SESSIONS "{id}/interrupt", "POST", BODY_NONE, false, post_interrupt},
+	{SESSIONS "{id}/extend", "POST", BODY_JSON, false, post_extend},
 	{SESSIONS "{id}/undo", "POST", BODY_BYTES, false, post_undo},
 	{SESSIONS "{id}/reset", "POST", BODY_NONE, false, post_reset},
 	{SESSIONS "{id}/files", "GET", BODY_NONE, false, get_names},

@@ -50,6 +50,7 @@ struct http_session {
 	struct cells *cells;	      /* NULL when `jail` is */
 	struct log log;
 	int64_t born_ms, touched_ms;
+	struct terms terms;
 	char *why; /* why it is over, or NULL; owned */
 	/* the request */
 	struct exchange *exchange; /* NULL: the client is gone, or answered */
@@ -127,6 +128,7 @@ static void forget_session(struct sessions *s, struct http_session *se)
 	*at = se->next;
 	end_jail(s, se);
 	request_fini(&se->request);
+	terms_fini(&se->terms);
 	strbuf_free(&se->event);
 	strbuf_free(&se->last);
 	fd_drop(&se->file);
@@ -230,6 +232,7 @@ void sessions_add_state(struct strbuf *b, const struct http_session *se)
 	emit_int(b, "cells", cells_count(se->cells));
 	emit_int(b, "age_ms", now - se->born_ms);
 	emit_int(b, "idle_ms", now - se->touched_ms);
+	terms_add(b, &se->terms);
 	emit_close(b, '}');
 }
 
@@ -431,13 +434,14 @@ static void finish_request(struct sessions *s, struct http_session *se)
 
 /* End the jail of a session that is over. Keep the session's reason for its
  * client; free a session of which no client has got the id. */
-static void retire_session(struct sessions *s, struct http_session *se)
+static void retire_session(
+	struct sessions *s, struct http_session *se, const char *why)
 {
 	if (!se->known) {
 		forget_session(s, se);
 		return;
 	}
-	se->why = strdup(cells_why_over(se->cells));
+	se->why = strdup(why);
 	/* Out of memory for the reason: clients cannot find it. */
 	if (!se->why)
 		se->id[0] = '\0';
@@ -580,7 +584,7 @@ static void take_exchange(struct http_session *se, struct exchange *x)
 	http_set_own(x, se);
 }
 
-int sessions_begin(struct sessions *s, struct exchange *x)
+int sessions_begin(struct sessions *s, struct exchange *x, struct terms *t)
 {
 	struct http_session *se = calloc(1, sizeof(*se)), **at = &s->first;
 
@@ -588,6 +592,8 @@ int sessions_begin(struct sessions *s, struct exchange *x)
 		return -1;
 	se->file = -1;
 	se->born_ms = now_ms();
+	se->terms = *t;
+	t->metadata = NULL;
 	se->request.form = REQUEST_SESSION;
 	se->log = *s->log;
 	se->peer = http_peer(x);
@@ -659,6 +665,59 @@ void sessions_sweep(struct sessions *s)
 	}
 }
 
+/* ---- terms ---- */
+
+const struct limits *sessions_limits(const struct http_session *se)
+{
+	return &se->terms.limits;
+}
+
+int sessions_extend(
+	const struct sessions *s, struct http_session *se, int64_t ms)
+{
+	int64_t age = now_ms() - se->born_ms;
+
+	if (ms > s->rules.cfg->limits.lifetime_ms - age)
+		return -1;
+	if (age + ms > se->terms.limits.lifetime_ms)
+		se->terms.limits.lifetime_ms = age + ms;
+	if (se->jail)
+		jail_touch(se->jail);
+	se->touched_ms = now_ms();
+	return 0;
+}
+
+/* Milliseconds until a limit of its own ends the session; *limit: which. The
+ * warden ends it at the configured limits. */
+static int64_t find_end(const struct sessions *s, const struct http_session *se,
+	enum jail_limit *limit)
+{
+	const struct limits *l = &se->terms.limits, *c = &s->rules.cfg->limits;
+	int64_t now = now_ms(), life = INT64_MAX, idle = INT64_MAX;
+
+	if (l->lifetime_ms < c->lifetime_ms)
+		life = se->born_ms + l->lifetime_ms - now;
+	if (l->idle_ms < c->idle_ms && !sessions_is_busy(se))
+		idle = se->touched_ms + l->idle_ms - now;
+	*limit = life <= idle ? LIMIT_LIFETIME : LIMIT_IDLE;
+	return life <= idle ? life : idle;
+}
+
+/* End a session at a limit of its own. True if it was time. */
+static bool end_in_time(struct sessions *s, struct http_session *se)
+{
+	char why[VERDICT_MAX];
+	enum jail_limit limit;
+
+	if (!se->known || find_end(s, se, &limit) > 0)
+		return false;
+	verdict_session_end(why, limit, &se->terms.limits);
+	se->serves = false;
+	refuse_client(se, 410, over_words, why);
+	retire_session(s, se, why);
+	return true;
+}
+
 /* Free the last request of an idle session. */
 static void release_request(struct http_session *se)
 {
@@ -680,6 +739,8 @@ size_t sessions_polls(
 	size_t n = 0;
 
 	for (struct http_session *se = s->first; se; se = se->next) {
+		enum jail_limit limit;
+		int64_t left;
 		int ms;
 
 		if (!se->cells || n + CELLS_POLLS > max)
@@ -688,6 +749,9 @@ size_t sessions_polls(
 		n += CELLS_POLLS;
 		if (ms >= 0 && ms < *timeout_ms)
 			*timeout_ms = ms;
+		left = se->known ? find_end(s, se, &limit) : INT64_MAX;
+		if (left < *timeout_ms)
+			*timeout_ms = left < 0 ? 0 : (int)left;
 	}
 	return n;
 }
@@ -713,11 +777,13 @@ void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
 		at += CELLS_POLLS;
 		if (se->serves)
 			continue_request(s, se);
+		if (se->id[0] && end_in_time(s, se))
+			continue;
 		if (sessions_is_busy(se))
 			continue;
 		release_request(se);
 		if (cells_is_over(se->cells))
-			retire_session(s, se);
+			retire_session(s, se, cells_why_over(se->cells));
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/serve/framing.c repl/serve/connections.c repl/serve/http.c
  * repl/serve/form.c repl/serve/route.c repl/serve/execute.c repl/serve/store.c
- * repl/serve/repeats.c repl/serve/metrics.c repl/json/request.c repl/json/fields.c
+ * repl/serve/repeats.c repl/serve/terms.c repl/serve/metrics.c repl/json/request.c repl/json/fields.c
  * repl/json/python.c repl/serve/listen.c repl/json/emit.c
  * repl/drive/verdict.c repl/serve/subids.c repl/serve/tenants.c
  * repl/serve/tokens.c repl/serve/access.c repl/serve/traffic.c
@@ -99,9 +99,30 @@ bool sessions_have_room(const struct sessions *s)
 	return !waiting;
 }
 
-int sessions_begin(struct sessions *s, struct exchange *x)
+static const struct limits session_limits = {.cell_wall_ms = 1000,
+	.idle_ms = 1000,
+	.lifetime_ms = 1000,
+	.source_bytes = 1000};
+
+const struct limits *sessions_limits(const struct http_session *se)
+{
+	(void)se;
+	return &session_limits;
+}
+
+int sessions_extend(
+	const struct sessions *s, struct http_session *se, int64_t ms)
 {
 	(void)s;
+	(void)se;
+	must(ms > 0);
+	return ms > session_limits.lifetime_ms ? -1 : 0;
+}
+
+int sessions_begin(struct sessions *s, struct exchange *x, struct terms *t)
+{
+	(void)s;
+	must(t->limits.idle_ms <= session_limits.idle_ms || !t->metadata);
 	take_on(x);
 	return 0;
 }

@@ -145,6 +145,9 @@ def test_it_describes_what_is_answered(server, document):
     new = check("POST", "/v1/sessions", body=b"", headers=JSON, status=201)
     at, real = "/v1/sessions/{id}", f"/v1/sessions/{new.json['id']}"
     check("GET", at, real, status=200)
+    check("POST", at + "/extend", real + "/extend", {"lifetime_ms": 1000},
+          status=200)
+    check("POST", at + "/extend", real + "/extend", {}, status=422)
     for body, status in (({"code": "1", "files": [
             {"path": "d/x", "content": ""}], "mime": True}, 200), ({"code": "1/0"}, 200),
             ({"code": "while True: pass", "timeout_ms": 100}, 200),
