@@ -215,6 +215,7 @@ static const struct field {
 	[FRAMING_ACCEPT] = {"Accept", true, NULL},
 	[FRAMING_REQUEST_ID] = {"X-Request-Id", true, NULL},
 	[FRAMING_IDEMPOTENCY_KEY] = {"Idempotency-Key", false, NULL},
+	[FRAMING_LAST_EVENT_ID] = {"Last-Event-ID", false, NULL},
 };
 
 static void keep_field(struct framing *h, size_t i, const char *value)

@@ -228,13 +228,10 @@ static void keep_answer(struct exchange *x)
 /* Keep an answer for a request that ended without one. */
 static void keep_loss(struct exchange *x)
 {
-	const char *words = x->streams
-				    ? "the first answer was a stream"
-				    : "the request was ended: its client was "
-				      "away for longer than serve.away";
-
 	if (x->repeat)
-		keep_refusal(x, x->streams ? 410 : 500, words);
+		keep_refusal(x, 500,
+			"the request was ended: its client was away for "
+			"longer than serve.away");
 }
 
 static void end_exchange(struct exchange *x)
@@ -269,7 +266,7 @@ static void handle_over(void *arg, struct connections_client *c)
 	const struct http *h = arg;
 	struct exchange *x = connections_own(c);
 
-	if (!x->repeat || x->streams || h->closing) {
+	if (!x->repeat || h->closing) {
 		end_exchange(x);
 		return;
 	}
@@ -884,7 +881,22 @@ void http_answer_stream(struct exchange *x, const char *type, int64_t size)
 	x->size = size;
 	x->status = 200;
 	x->type = type;
-	connections_go_on(x->client);
+	if (x->client)
+		connections_go_on(x->client);
+	else
+		end_exchange(x);
+}
+
+bool http_is_kept(const struct exchange *x)
+{
+	return x->repeat;
+}
+
+void http_keep_place(struct exchange *x, const char *place)
+{
+	http_add_header(x, "Content-Location", place);
+	repeats_answer_elsewhere(x->repeat, place);
+	x->repeat = NULL;
 }
 
 void http_go_on(struct exchange *x)

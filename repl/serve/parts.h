@@ -326,6 +326,7 @@ enum framing_field {
 	FRAMING_ACCEPT,
 	FRAMING_REQUEST_ID,
 	FRAMING_IDEMPOTENCY_KEY,
+	FRAMING_LAST_EVENT_ID,
 	FRAMING_FIELDS,
 };
 
@@ -513,6 +514,11 @@ uint64_t http_hash(struct exchange *x);
 
 /* Keep the answer. The exchange goes on without its client for serve.away. */
 void http_set_repeat(struct exchange *x, struct repeat *e);
+
+/* True if the answer is kept. That of a stream is where the stream can be
+ * resumed. */
+bool http_is_kept(const struct exchange *x);
+void http_keep_place(struct exchange *x, const char *place);
 
 /* How many whole requests of the same client are not over, this one included.
  */
@@ -764,7 +770,11 @@ bool repeats_fits(const struct repeat *e, size_t n);
 void repeats_answer(struct repeat *e, int status, const char *type,
 	const struct strbuf *body);
 
-/* The answer; borrowed until the next call. */
+/* Keep where the answer is. */
+void repeats_answer_elsewhere(struct repeat *e, const char *place);
+
+/* The answer, or where it is (NULL: here); borrowed until the next call. */
+const char *repeats_place(const struct repeat *e);
 int repeats_status(const struct repeat *e, const char **type);
 const struct strbuf *repeats_body(const struct repeat *e);
 
@@ -882,6 +892,12 @@ void sessions_end(struct sessions *s, struct http_session *se, const char *why);
 
 /* End the sessions of tenants that are gone. */
 void sessions_sweep(struct sessions *s);
+
+/* Answer the exchange with the events of a cell behind the one with this id
+ * (NULL: with all of them). -1: the id is wrong; 0: the session does not keep
+ * the events of that cell. */
+int sessions_resume(struct http_session *se, struct exchange *x, unsigned cell,
+	const char *id);
 
 /* For struct http_calls: write more of a stream; forget an exchange that is
  * over (true: a session served it). */

@@ -37,6 +37,7 @@ struct repeat {
 	int status;	 /* 0: the request runs */
 	const char *type;
 	struct strbuf body;
+	char *place; /* of the answer; NULL: here */
 };
 
 struct repeats {
@@ -126,6 +127,7 @@ void repeats_forget(struct repeat *e)
 		at = &(*at)->next;
 	*at = e->next;
 	strbuf_free(&e->body);
+	free(e->place);
 	free(e);
 }
 
@@ -249,6 +251,19 @@ void repeats_answer(struct repeat *e, int status, const char *type,
 	e->type = type;
 	e->born_ms = now_ms();
 	move_to_end(e);
+}
+
+void repeats_answer_elsewhere(struct repeat *e, const char *place)
+{
+	static const struct strbuf none;
+
+	e->place = strdup(place);
+	repeats_answer(e, e->place ? 303 : 500, NULL, &none);
+}
+
+const char *repeats_place(const struct repeat *e)
+{
+	return e->place;
 }
 
 int repeats_status(const struct repeat *e, const char **type)

@@ -522,6 +522,23 @@ static void post_cell(struct route *r, struct exchange *x)
 	serve_body(r, x, REQUEST_CELL);
 }
 
+static void get_events(struct route *r, struct exchange *x)
+{
+	const char *cell = strstr(http_path(x), "/cells/") + 7;
+	struct http_session *se = find_session(r, x);
+	int found;
+
+	if (!se)
+		return;
+	found = sessions_resume(se, x, (unsigned)strtoul(cell, NULL, 10),
+		http_field(x, FRAMING_LAST_EVENT_ID));
+	if (found == 0)
+		refuse_request(x, 404, "The events of this cell are not kept");
+	else if (found < 0)
+		refuse_request(
+			x, 422, "Last-Event-ID is of no event of this cell");
+}
+
 static void post_undo(struct route *r, struct exchange *x)
 {
 	if (http_body(x)->n)
@@ -582,6 +599,8 @@ static const struct place {
 	{SESSIONS "{id}", "GET", BODY_NONE, false, get_session},
 	{SESSIONS "{id}", "DELETE", BODY_NONE, false, delete_session},
 	{SESSIONS "{id}/cells", "POST", BODY_JSON, false, post_cell},
+	{SESSIONS "{id}/cells/{cell}/events", "GET", BODY_NONE, false,
+		get_events},
 	{SESSIONS "{id}/interrupt", "POST", BODY_NONE, false, post_interrupt},
 	{SESSIONS "{id}/extend", "POST", BODY_JSON, false, post_extend},
 	{SESSIONS "{id}/undo", "POST", BODY_BYTES, false, post_undo},
@@ -797,6 +816,8 @@ static bool begin_repeat(struct route *r, struct exchange *x)
 		break;
 	case REPEATS_ANSWERED:
 		status = repeats_status(e, &type);
+		if (repeats_place(e))
+			http_add_header(x, "Location", repeats_place(e));
 		if (repeats_body(e)->n)
 			strbuf_add(&b, repeats_body(e)->s, repeats_body(e)->n);
 		http_answer(x, status, type, &b);

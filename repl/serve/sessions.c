@@ -12,6 +12,10 @@
  * client reads, so for a slow client it keeps only the output of a cell, which
  * cell.output and cell.tail bound. When a client goes away, we interrupt its
  * request. The session stays.
+ *
+ * A stream that has an Idempotency-Key can be resumed: its cell goes on without
+ * a client for serve.away, and after its end we keep its output for as long, or
+ * until the next request. The id of an event says how much was given up to it.
  */
 #include "repl/serve/parts.h"
 
@@ -64,6 +68,10 @@ struct http_session {
 	size_t pictures;       /* pictures given */
 	struct strbuf last;    /* last event, once the cell is done */
 	bool told;	       /* `last` was given */
+	/* a stream that can be resumed */
+	bool resumable;
+	unsigned cell;	 /* whose output it is */
+	int64_t left_ms; /* since when it has no client, or was over */
 	int64_t told_ms;
 	int file;
 	off_t file_at, file_size;
@@ -289,7 +297,8 @@ static void end_events(
 	strbuf_add(&se->last, b->s, b->n);
 	strbuf_puts(&se->last, "\n\n");
 	strbuf_free(b);
-	http_go_on(se->exchange);
+	if (se->exchange)
+		http_go_on(se->exchange);
 }
 
 /* Refuse the request, if its client still waits. */
@@ -310,6 +319,18 @@ static void refuse_client(struct http_session *se, int status, const char *what,
 	}
 }
 
+/* Tell the client, now and when it repeats its request, where the events are.
+ */
+static void note_place(struct http_session *se)
+{
+	char place[sizeof("/v1/sessions//cells//events") + ID_MAX + 16];
+
+	se->cell = cells_count(se->cells);
+	snprintf(place, sizeof(place), "/v1/sessions/%s/cells/%u/events",
+		se->id, se->cell);
+	http_keep_place(se->exchange, place);
+}
+
 static void begin_stream(
 	struct http_session *se, const char *type, int64_t size)
 {
@@ -317,6 +338,8 @@ static void begin_stream(
 	se->sent = se->pictures = se->event_at = se->event.n = se->last.n = 0;
 	se->told = false;
 	se->told_ms = now_ms();
+	if (se->resumable)
+		note_place(se);
 	http_answer_stream(se->exchange, type, size);
 }
 
@@ -421,6 +444,8 @@ static void finish_request(struct sessions *s, struct http_session *se)
 	note_end(se, kind);
 	if (se->exchange && kind == ANSWER_RAN)
 		answer_served(s, se, &b);
+	else if (se->resumable && kind == ANSWER_RAN)
+		end_events(se, "done", &b);
 	else if (form == REQUEST_SESSION && kind != ANSWER_RAN)
 		refuse_client(se, 500, "The jail failed", cells_why_over(c));
 	else if (cells_is_over(c) && kind != ANSWER_RAN)
@@ -429,7 +454,7 @@ static void finish_request(struct sessions *s, struct http_session *se)
 		refuse_client(se, find_status(se), "", cells_refusal(c, NULL));
 	strbuf_free(&b);
 	se->serves = false;
-	se->touched_ms = now_ms();
+	se->touched_ms = se->left_ms = now_ms();
 }
 
 /* End the jail of a session that is over. Keep the session's reason for its
@@ -503,6 +528,56 @@ static void next_event(struct http_session *se)
 	}
 	if (se->event.n)
 		se->told_ms = now_ms();
+	if (se->event.n && se->event.s[0] != ':' && se->resumable &&
+		se->sent != SIZE_MAX) {
+		se->event.n--;
+		strbuf_printf(&se->event, "id: %u-%zu-%zu-%d\n\n", se->cell,
+			se->sent, se->pictures, se->told);
+	}
+}
+
+/* True if the session still has the events of a cell. */
+static bool keeps_events(const struct http_session *se)
+{
+	return se->resumable && se->cell && se->cells &&
+	       (se->serves || se->last.n);
+}
+
+int sessions_resume(struct http_session *se, struct exchange *x, unsigned cell,
+	const char *id)
+{
+	size_t sent = 0, pictures = 0, n;
+	struct strbuf none = {0};
+	unsigned of = cell;
+	int told = 0, end = 0;
+
+	if (!keeps_events(se) || se->cell != cell)
+		return 0;
+	cells_output(se->cells, &n);
+	if (id && (sscanf(id, "%u-%zu-%zu-%d%n", &of, &sent, &pictures, &told,
+			   &end) != 4 ||
+			  id[end] || of != cell || sent > n))
+		return -1;
+	/* A browser asks no more after 204. */
+	if (told) {
+		http_answer(x, 204, NULL, &none);
+		return 1;
+	}
+	/* The connection of the stream may be dead without our knowing it. */
+	if (se->exchange) {
+		http_set_own(se->exchange, NULL);
+		http_go_on(se->exchange);
+	}
+	se->exchange = x;
+	http_set_own(x, se);
+	se->begun = true;
+	se->told = false;
+	se->event.n = se->event_at = 0;
+	se->sent = sent;
+	se->pictures = pictures;
+	se->told_ms = now_ms();
+	http_answer_stream(x, "text/event-stream", -1);
+	return 1;
 }
 
 static ssize_t read_file(struct http_session *se, char *p, size_t max)
@@ -545,18 +620,20 @@ bool sessions_cancel(struct sessions *s, struct exchange *x)
 	if (!se)
 		return false;
 	se->exchange = NULL;
-	se->touched_ms = now_ms();
+	se->touched_ms = se->left_ms = now_ms();
 	se->begun = false;
 	fd_drop(&se->file);
 	strbuf_free(&se->event);
-	strbuf_free(&se->last);
+	if (!se->resumable)
+		strbuf_free(&se->last);
 	if (!se->id[0] || !se->known) {
 		forget_session(s, se);
 		return true;
 	}
 	if (se->serves) {
 		metrics_gone(metrics_of(s, se));
-		cells_interrupt(se->cells);
+		if (!se->resumable)
+			cells_interrupt(se->cells);
 	}
 	return true;
 }
@@ -580,6 +657,9 @@ static void take_exchange(struct http_session *se, struct exchange *x)
 	se->exchange = x;
 	se->serves = true;
 	se->begun = se->hurried = false;
+	se->resumable = se->request.streams && http_is_kept(x);
+	se->cell = 0;
+	se->last.n = 0;
 	se->touched_ms = now_ms();
 	http_set_own(x, se);
 }
@@ -718,9 +798,25 @@ static bool end_in_time(struct sessions *s, struct http_session *se)
 	return true;
 }
 
+/* Interrupt a cell whose client has been away for too long; forget the events
+ * of one that has been over for as long. */
+static void check_events(const struct sessions *s, struct http_session *se)
+{
+	if (!se->resumable || se->exchange ||
+		now_ms() - se->left_ms < s->rules.cfg->serve.away_ms)
+		return;
+	if (se->serves && !se->hurried)
+		sessions_interrupt(se);
+	else if (!se->serves)
+		se->resumable = false;
+}
+
 /* Free the last request of an idle session. */
 static void release_request(struct http_session *se)
 {
+	if (keeps_events(se))
+		return;
+	strbuf_free(&se->last);
 	cells_rest(se->cells);
 	if (se->request.root || se->request.files)
 		request_fini(&se->request);
@@ -777,6 +873,7 @@ void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
 		at += CELLS_POLLS;
 		if (se->serves)
 			continue_request(s, se);
+		check_events(s, se);
 		if (se->id[0] && end_in_time(s, se))
 			continue;
 		if (sessions_is_busy(se))

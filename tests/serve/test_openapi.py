@@ -155,6 +155,19 @@ def test_it_describes_what_is_answered(server, document):
         check("POST", at + "/cells", real + "/cells", body, status=status)
     check("POST", at + "/cells", real + "/cells", b'{"code": "x = 1"}',
           {**JSON, "Accept": "text/event-stream"}, status=200)
+    for _ in range(2):  # urllib goes where 303 says
+        r = check("POST", at + "/cells", real + "/cells", b'{"code": "x = 1"}',
+                  {**JSON, "Accept": "text/event-stream",
+                   "Idempotency-Key": "k"}, status=200)
+    events, where = at + "/cells/{cell}/events", real + "/cells/{}/events"
+    last = re.search(rb"\nid: (\S+)\n\n$", r.body)[1].decode()
+    no = last.partition("-")[0]
+    check("GET", events, where.format(no), status=200)
+    check("GET", events, where.format(no), None, {"Last-Event-ID": last},
+          status=204)
+    check("GET", events, where.format(no), None, {"Last-Event-ID": "x"},
+          status=422)
+    check("GET", events, where.format(99), status=404)
     check("POST", at + "/undo", real + "/undo", {"undo": 1}, status=200)
     check("POST", at + "/undo", real + "/undo", {"undo": 99}, status=409)
     check("POST", at + "/interrupt", real + "/interrupt", status=204)
