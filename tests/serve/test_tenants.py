@@ -206,3 +206,28 @@ def test_only_a_file_that_is_a_secret_is_read(cb, tokens, serve):
     tokens.path.symlink_to("real")
     server = serve(*tokens.args)
     assert Tenant(server, "apple")("GET", "/v1/files").status == 200
+
+
+def test_the_same_key_of_two_tenants_is_of_two_requests(two):
+    ann, bob = two
+    body = {"input": "import secrets; print(secrets.token_hex(8))"}
+    mine, his, again = (t("POST", "/eval", body,
+                          {**JSON, "Idempotency-Key": "k"})
+                        for t in (ann, bob, Tenant(ann.server, "avocado")))
+    assert mine.status == his.status == 200
+    assert mine.body != his.body and again.body == mine.body
+    assert bob("POST", "/eval", {"input": "1"},
+               {**JSON, "Idempotency-Key": "k"}).status == 422
+
+
+def test_events_are_not_another_tenants(two):
+    ann, bob = two
+    session = Session(ann)
+    r = session("POST", "/cells", {"code": "print(1)"}, {
+        **JSON, "Idempotency-Key": "e", "Accept": "text/event-stream"})
+    assert r.status == 200, r
+    events = session.path + "/cells/1/events"
+    assert bob("GET", events).status == 404
+    assert bob("POST", session.path + "/extend",
+               {"lifetime_ms": 1}).status == 404
+    assert ann("GET", events).body == r.body
