@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evaluation import START, packed
-from figures import needs_matplotlib
+from figures import needs
 
 SOME = """
 class V:
@@ -99,7 +99,7 @@ def test_a_form_that_fails_is_left_out_and_said(ask):
 
 
 def test_a_figure_is_a_picture_of_the_bundle(ask, cb):
-    needs_matplotlib(cb)
+    needs(cb, "matplotlib")
     a, = ask("import matplotlib.pyplot as plt\nf = plt.figure()\n"
              "_ = plt.plot([1, 2])\nf", args=("-t", "60s"))
     assert set(a["bundle"]) == {"image/png", "text/plain"}
