@@ -140,7 +140,9 @@ void http_note_path(struct exchange *x, const char *method, const char *path)
 void http_note_run(struct exchange *x, enum jail_limit limit, int64_t cpu_ms)
 {
 	x->record.limit = limit;
-	x->record.cpu_ms = cpu_ms;
+	/* Where no cgroup counts CPU time, two sums over processes may differ
+	 * by one that has ended. */
+	x->record.cpu_ms = cpu_ms > 0 ? cpu_ms : 0;
 }
 
 void http_note_failure(struct exchange *x, const char *why)
