@@ -125,8 +125,10 @@ class Server:
         self.process.send_signal(signal.SIGHUP)
         lines = []
         while not lines or "read again" not in lines[-1]:
-            lines.append(self.process.stderr.readline().decode())
-            assert lines[-1], lines
+            line = self.process.stderr.readline().decode()
+            assert line, lines
+            if "message" in (said := json.loads(line)):
+                lines.append(said["message"] + "\n")
         return "".join(lines)
 
     def end(self):
