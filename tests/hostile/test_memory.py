@@ -98,10 +98,11 @@ def test_the_checkpoint_is_given_up_before_the_cell_and_the_session_says_so(
                    "--set", f"cell.checkpoint={checkpoint}")
     s.run("import os, time; kept = {'cell': 1}\n"
           "big = bytearray(b'x') * (230 << 20)")
-    # Slowly enough that the warden, which polls, sees the memory grow.
+    # Slowly enough that the warden, which polls, sees the memory grow, also
+    # where its helper waits for a processor.
     out = s.run("for i in range(0, len(big), 4096):\n"
                 "    big[i] = 1\n"
-                "    if i % (8 << 20) == 0: time.sleep(0.05)\n\nbig[5]", 40)
+                "    if i % (4 << 20) == 0: time.sleep(0.1)\n\nbig[5]", 40)
     flat = out.replace("\n", "")
     assert "given up" in flat or \
         checkpoint == "auto" and "copying memory" in flat, flat
