@@ -175,13 +175,20 @@ void terminals_stop(struct session *s)
 /* Write how to come back, for the person who leaves. */
 static void write_way_back(const struct session *s, char *text, size_t size)
 {
-	char time[TEXT_HUMAN];
+	char time[TEXT_HUMAN], command[48], begin[80];
+	int id = control_id(s->control), n;
 
-	snprintf(text, size,
-		"[session %d goes on for %s · come back with: "
-		"cellblock --attach %d]",
-		control_id(s->control), text_time(time, s->cfg->linger_ms),
-		control_id(s->control));
+	snprintf(command, sizeof(command), "cellblock --attach %d", id);
+	n = snprintf(begin, sizeof(begin),
+		"[session %d goes on for %s · come back with:", id,
+		text_time(time, s->cfg->linger_ms));
+	/* A command that is to be copied is not wrapped. The dot has two
+	 * bytes, and a blank and a bracket come. */
+	snprintf(text, size, "%s%s%s]", begin,
+		n + 1 + (int)strlen(command) > s->term->cols && s->term->cols
+			? "\r\n "
+			: " ",
+		command);
 }
 
 /* How long the session goes on without a terminal. */
@@ -242,6 +249,7 @@ int terminals_detach(struct session *s, struct err *e)
 	if (!control_is_named(s->control))
 		return err_set(e, "nobody could come back to this session: "
 				  "its socket was removed");
+	terminal_measure(s->term);
 	terminal_restore(s->term);
 	detach_terminal(s);
 	return 0;

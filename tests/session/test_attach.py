@@ -84,6 +84,15 @@ def test_detach_leaves_the_session_and_says_how_to_come_back(many):
     many.none()
 
 
+def test_the_way_back_is_not_wrapped(many):
+    s = many.start()
+    s.run("x = 41")
+    s.resize(24, 60)
+    s.type(":detach\r")
+    assert s.wait_exit() == 0
+    assert re.search(r"^ cellblock --attach \d+\]$", s.all_text(), re.M)
+
+
 @pytest.mark.parametrize("how", ["kill", "hangup"])
 def test_a_client_that_dies_costs_nothing(many, how):
     s = many.start()
