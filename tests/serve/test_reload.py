@@ -83,6 +83,9 @@ def test_a_tenant_that_is_gone_leaves_nothing(serve, tokens):
     cell = long_cell(gone)
     job = Asked(ann.run, "import time\ntime.sleep(2)\nopen('f', 'w').write('7')",
                 timeout_ms=30000)
+    figures = Tenant(server, "mango").figures
+    hosttree.until(lambda: figures()['jails{state="taken"}'] == 4,
+                   "three sessions and the job")
     tokens.write("bob: banana\n" + reads)
     server.reload()
     assert statuses(server, "apple", "banana") == [401, 200]
@@ -101,7 +104,6 @@ def test_a_tenant_that_is_gone_leaves_nothing(serve, tokens):
     # the controls: what is bob's
     assert kept.show("1") == "1\n"
     assert bob("GET", f"/v1/files/{stays}").body == b"bob's"
-    figures = Tenant(server, "mango").figures
     hosttree.until(lambda: figures()['jails{state="taken"}'] == 1,
                    "the jails of the sessions end")
     assert figures()["sessions"] == 1
