@@ -28,6 +28,9 @@
 #define FRAGMENTS_MAX 256
 /* A full home leaves this much memory: twice what Python needs to start. */
 #define HOME_LEAVES (32LL << 20)
+/* A home whose size was set may leave less, as in snekbox: more than Python
+ * needs to start. */
+#define HOME_LEAVES_LEAST (20LL << 20)
 
 /* ---- one configuration ---- */
 
@@ -430,6 +433,12 @@ static bool was_sized_for(const char *home, const char *memory)
 	       (n == strcspn(memory, ":") && !strncmp(home, memory, n));
 }
 
+/* The largest home that leaves `leaves` of the memory, or half of it. */
+static int64_t most_beside(int64_t memory, int64_t leaves)
+{
+	return memory - (memory / 2 < leaves ? memory / 2 : leaves);
+}
+
 /* Fit the home into the session's memory: the home is memory that outlives
  * Python, and a full home must leave room to start Python again. A size that no
  * source set follows the memory, and so does one that was set for more memory.
@@ -439,20 +448,22 @@ static void fit_home(struct merge *m)
 	const struct config_key *home = config_keys_find("home", "size");
 	const struct config_key *memory = config_keys_find("session", "memory");
 	struct limits *l = &m->cfg->limits;
-	int64_t half = l->memory_bytes / 2;
-	int64_t most =
-		l->memory_bytes - (half < HOME_LEAVES ? half : HOME_LEAVES);
+	int64_t most = most_beside(l->memory_bytes, HOME_LEAVES);
 	const char *from = config_source(m->cfg, "session.memory");
 	const char *source = m->cfg->sources[config_keys_index(home)];
 	char size[32], total[32];
 
 	if (l->home_bytes <= most)
 		return;
-	l->home_bytes = most;
 	if (!source || !was_sized_for(source, from)) {
+		l->home_bytes = most;
 		set_followed(m, home, "session.memory");
 		return;
 	}
+	most = most_beside(l->memory_bytes, HOME_LEAVES_LEAST);
+	if (l->home_bytes <= most)
+		return;
+	l->home_bytes = most;
 	config_errors_add(m->errors, source,
 		"home.size: expected at most %s, because session.memory is %s "
 		"(%s) and Python needs the rest",

@@ -78,12 +78,12 @@ def make_person(directory, build):
     top = directory / "tree"
     ignore = shutil.ignore_patterns("__pycache__", ".git", "corpus")
     parts = {p: p for p in ("tests", "jail", "repl", "etc", "man",
-                            "completions", "tools")}
+                            "docs", "completions", "tools")}
     for part, to in {**parts, f"{build}/gen": "build/gen"}.items():
         if (TOP / part).is_dir():
             shutil.copytree(TOP / part, top / to, ignore=ignore)
-    for file in "Makefile", "Containerfile":
-        shutil.copy(TOP / file, top)
+    for path in TOP / "Makefile", TOP / "Containerfile", *TOP.glob("*.md"):
+        shutil.copy(path, top)
     binary = top / "bin" / "cellblock"
     binary.parent.mkdir(parents=True)
     if (TOP / build / "cellblock").exists():

@@ -223,11 +223,26 @@ static void the_home_leaves_memory_for_python(void **state)
 	assert_string_equal(
 		config_source(&w->cfg, "home.size"), "--set (session.memory)");
 	add_set(w, "home.size=96M");
-	LOAD_FAILS(w, "--set: home.size: expected at most 64M, "
+	LOAD_FAILS(w, "--set: home.size: expected at most 76M, "
 		      "because session.memory is 96M (--set)");
 	add_set(w, "session.memory=128M");
 	load_ok(w);
 	assert_value(w, "home", "size", "96M");
+}
+
+static void a_home_that_is_set_may_leave_less(void **state)
+{
+	struct world *w = *state;
+
+	add_set(w, "session.memory=70M");
+	load_ok(w);
+	assert_value(w, "home", "size", "38M");
+	add_set(w, "home.size=50M");
+	load_ok(w);
+	assert_value(w, "home", "size", "50M");
+	add_set(w, "home.size=51M");
+	LOAD_FAILS(w, "--set: home.size: expected at most 50M, "
+		      "because session.memory is 70M (--set)");
 }
 
 static void cpu_time_follows_the_clock_unless_it_is_set(void **state)
@@ -254,7 +269,7 @@ static void units_are_converted(void **state)
 
 	add_set(w, "cell.timeout=1500ms");
 	add_set(w, "cell.grace=2"); /* seconds */
-	add_set(w, "cell.cpu=2M"); /* minutes: case does not matter */
+	add_set(w, "cell.cpu=2M");  /* minutes: case does not matter */
 	add_set(w, "session.idle=2h");
 	add_set(w, "session.memory=1g");
 	add_set(w, "cell.output=1234");
@@ -438,6 +453,7 @@ int main(void)
 		TEST(every_error_is_reported_with_its_line),
 		TEST(errors_name_the_allowed_range),
 		TEST(the_home_leaves_memory_for_python),
+		TEST(a_home_that_is_set_may_leave_less),
 		TEST(cpu_time_follows_the_clock_unless_it_is_set),
 		TEST(units_are_converted),
 		TEST(lists_add_up_in_a_file_and_later_files_replace_them),
