@@ -128,7 +128,7 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_LOWER, "largest file that is uploaded to --serve", NULL},
 	{"serve", "storage", CONFIG_SIZE, FIELD(serve.storage), "1G", 0, 1024 * GIB,
 		TIGHTEN_LOWER, "all files that --serve keeps together", NULL},
-	{"serve", "files", CONFIG_INT, FIELD(serve.files), "256", 0, 100000,
+	{"serve", "files", CONFIG_INT, FIELD(serve.files), "10000", 0, 100000,
 		TIGHTEN_LOWER, "how many files --serve keeps", NULL},
 	{"serve", "keep", CONFIG_TIME, FIELD(serve.keep_ms), "1h", SECOND, 720 * HOUR,
 		TIGHTEN_LOWER, "how long --serve keeps a file", NULL},

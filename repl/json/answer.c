@@ -275,17 +275,21 @@ enum answer_kind answer_begin(struct answer *a, struct strbuf *b, struct run *r,
 
 bool answer_turn(struct answer *a)
 {
+	char left_out[512];
 	const char *why;
 
 	if (!a->files)
 		return true;
 	if (!attach_turn(a->files, &why))
 		return false;
-	answer_fini(a);
-	if (a->run->request->form == REQUEST_OURS)
+	if (a->run->request->form == REQUEST_SNEKBOX)
+		end_snekbox(a, why);
+	else if (why)
 		end_ours(a, why);
 	else
-		end_snekbox(a, why);
+		end_ours(a,
+			attach_left_out(a->files, left_out, sizeof(left_out)));
+	answer_fini(a);
 	return true;
 }
 

@@ -13,6 +13,7 @@
 #include "repl/files/files.h"
 #include "repl/text/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,6 +30,10 @@ static const char bad_name[] =
 static const char unknown_error[] =
 	"FileParsingError: Unknown error while parsing attachments";
 
+static const char too_long[] = "it is larger than files.max_file";
+static const char too_many[] = "there are more than files.max_count";
+static const char too_large[] = "all together would be larger than home.size";
+
 /* Longest turn, not counting its last file. */
 #define TURN_MS 3
 
@@ -43,6 +48,10 @@ struct attach {
 	int64_t left_ms, end_ms, due_ms; /* due_ms: the names are due */
 	int64_t total;
 	int n;
+	/* the first file that is left out, and why; how many were looked at */
+	char left_out[256];
+	const char *left_why;
+	unsigned left_n;
 };
 
 static bool was_sent(
@@ -78,10 +87,28 @@ static const char *add_content(struct attach *a, int fd, int64_t size)
 	return NULL;
 }
 
+static void leave_out(struct attach *a, const char *path, const char *why)
+{
+	if (a->left_n++)
+		return;
+	snprintf(a->left_out, sizeof(a->left_out), "%s", path);
+	a->left_why = why;
+}
+
+const char *attach_left_out(const struct attach *a, char *buf, size_t size)
+{
+	if (!a->left_n)
+		return NULL;
+	snprintf(buf, size, "left out: %s%s: %s", a->left_out,
+		a->left_n > 1 ? " and others" : "", a->left_why);
+	return buf;
+}
+
 static const char *add_file(
 	struct attach *a, const char *path, int fd, int64_t size)
 {
 	const struct attach_store *store = a->rules.store;
+	size_t before = a->b->n;
 	const char *why;
 
 	if (!emit_is_text(path, strlen(path)))
@@ -94,6 +121,11 @@ static const char *add_file(
 	if (store) {
 		emit_key(a->b, "file_id");
 		why = store->put(store->arg, a->b, path, fd, size);
+		if (why) {
+			leave_out(a, path, why);
+			a->b->n = before;
+			return NULL;
+		}
 	} else {
 		emit_key(a->b, "content");
 		strbuf_puts(a->b, "\"");
@@ -121,11 +153,17 @@ static const char *add_entry(
 		return NULL;
 	/* A link that leaves the home, or to a directory, cannot be opened. */
 	fd = jail_home_open(a->drive->jail, f->path, NULL);
-	if (fd < 0 || fstat(fd, &st) < 0 || was_sent(a, f->path, &st) ||
-		st.st_size > l->max_file_bytes)
+	if (fd < 0 || fstat(fd, &st) < 0 || was_sent(a, f->path, &st))
 		return NULL;
+	if (st.st_size > l->max_file_bytes) {
+		leave_out(a, f->path, too_long);
+		return NULL;
+	}
 	*full = a->n >= l->max_count || a->total + st.st_size > l->home_bytes;
-	return *full ? NULL : add_file(a, f->path, fd, st.st_size);
+	if (!*full)
+		return add_file(a, f->path, fd, st.st_size);
+	leave_out(a, f->path, a->n >= l->max_count ? too_many : too_large);
+	return NULL;
 }
 
 static int count_depth(const char *path)

@@ -100,8 +100,8 @@ size_t answer_unify_lines(char *s, size_t n, char *last);
 /* ---- attach.c ---- */
 
 /* A store for files. put() appends a file's id (JSON) and returns NULL, or
- * returns why it cannot. Then attach.c calls forget(), and no answer names the
- * files that were put before. */
+ * returns why it cannot. attach.c calls forget() when no answer names the files
+ * that were put. */
 struct attach_store {
 	const char *(*put)(void *arg, struct strbuf *b, const char *path,
 		int fd, int64_t size);
@@ -132,6 +132,11 @@ const char *attach_files(struct strbuf *b, struct drive *d,
 struct attach *attach_begin(struct strbuf *b, struct drive *d,
 	const struct attach_rules *rules, bool kind);
 bool attach_turn(struct attach *a, const char **why);
+
+/* At the end: which files are left out, and why, as a text in `buf`; NULL:
+ * none.
+ */
+const char *attach_left_out(const struct attach *a, char *buf, size_t size);
 
 /* In how many milliseconds the next turn is due. If *fd (-1: none) can be read,
  * the turn is due at once. */
@@ -488,6 +493,7 @@ struct request_file {
 	char *clean;	  /* in the home, without "..": owned */
 	char *content;	  /* owned */
 	int fd;		  /* instead of `content`; borrowed; -1: none */
+	off_t from;	  /* where the file begins in `fd` */
 	size_t n;
 };
 
@@ -549,9 +555,11 @@ int request_parse(struct request *r, const char *text, size_t n,
 int request_take(struct request *r, json_t *root,
 	const struct request_rules *rules, struct request_refusal *why);
 
-/* Add a file of `n` bytes; `path` and `fd` are borrowed. */
-int request_add_file(struct request *r, const char *path, int fd, size_t n,
-	const struct request_rules *rules, struct request_refusal *why);
+/* Add a file: `n` bytes of `fd`, from `from` on. `path` and `fd` are borrowed.
+ */
+int request_add_file(struct request *r, const char *path, int fd, off_t from,
+	size_t n, const struct request_rules *rules,
+	struct request_refusal *why);
 
 /* Add a file with a copy of these bytes and of the path, which becomes r->path,
  * too. */

@@ -54,7 +54,9 @@ static int write_file(int to, const struct request_file *f)
 	if (f->fd < 0)
 		return io_write_full(to, f->content, f->n);
 	for (size_t at = 0; at < f->n;) {
-		ssize_t n = pread(f->fd, piece, sizeof(piece), (off_t)at);
+		size_t want =
+			f->n - at < sizeof(piece) ? f->n - at : sizeof(piece);
+		ssize_t n = pread(f->fd, piece, want, f->from + (off_t)at);
 
 		if (n == 0)
 			errno = EIO;

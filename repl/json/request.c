@@ -685,8 +685,9 @@ int request_take(struct request *r, json_t *root,
 			      : take_alone(r, rules, why);
 }
 
-int request_add_file(struct request *r, const char *path, int fd, size_t n,
-	const struct request_rules *rules, struct request_refusal *why)
+int request_add_file(struct request *r, const char *path, int fd, off_t from,
+	size_t n, const struct request_rules *rules,
+	struct request_refusal *why)
 {
 	struct request_file *f;
 
@@ -699,7 +700,8 @@ int request_add_file(struct request *r, const char *path, int fd, size_t n,
 		return request_refuse(why, bad_file,
 			"File '%.900s' is larger than files.max_file", path);
 	f = &r->files[r->nfiles++];
-	*f = (struct request_file){.path = path, .fd = fd, .n = n};
+	*f = (struct request_file){
+		.path = path, .fd = fd, .from = from, .n = n};
 	f->clean = clean_path(path);
 	return f->clean ? 0
 			: request_refuse(why, bad_file,
@@ -714,7 +716,7 @@ int request_add_content(struct request *r, const char *path, const char *p,
 {
 	struct request_file *f;
 
-	if (request_add_file(r, path, -1, n, rules, why) < 0)
+	if (request_add_file(r, path, -1, 0, n, rules, why) < 0)
 		return -1;
 	f = &r->files[r->nfiles - 1];
 	f->path = r->path = f->clean;

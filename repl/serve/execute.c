@@ -217,7 +217,8 @@ static int add_stored_file(struct request *q, struct execute_files *files,
 	struct store_file *f;
 	struct request_refusal why = {0};
 	char text[1024];
-	int r;
+	off_t at;
+	int r, fd;
 
 	if (wrong)
 		return refuse_body(words, UNPROCESSABLE, wrong);
@@ -232,7 +233,8 @@ static int add_stored_file(struct request *q, struct execute_files *files,
 		return refuse_body(words, 503, "out of memory");
 	store_hold(f);
 	files->v[files->n++] = f;
-	r = request_add_file(q, p, f->fd, (size_t)f->size, rules, &why);
+	fd = store_locate(files->store, f, &at);
+	r = request_add_file(q, p, fd, at, (size_t)f->size, rules, &why);
 	return r < 0 ? refuse_request(words, &why) : 0;
 }
 

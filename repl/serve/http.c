@@ -576,7 +576,8 @@ static ssize_t add_next_piece(struct exchange *x, struct strbuf *out)
 	if (x->streams)
 		n = calls->more(calls->arg, x, piece, STREAM_BYTES);
 	else if (x->answer_file)
-		n = pread(x->answer_file->fd, piece, (size_t)n, x->told);
+		n = store_read(x->http->rules.store, x->answer_file, piece,
+			(size_t)n, x->told);
 	else
 		p = x->answer.s + x->told;
 	if (n > 0) {

@@ -79,7 +79,8 @@ static const char *store_made_file(
 	static const char full[] = "there is no room for more files";
 	struct job *j = arg;
 	struct store *store = j->made.store;
-	struct store_file *f = store_begin(store, http_peer(j->exchange));
+	struct store_file *f =
+		store_begin_result(store, http_peer(j->exchange), size);
 	const char *name = strrchr(path, '/');
 	char piece[64 << 10];
 

@@ -177,6 +177,13 @@ void metrics_print(struct strbuf *b, const struct tenants *t,
 		m->cells);
 	print_one(b, "log_lost_total", "counter",
 		"Lines that the log could not take.", now->log_lost);
+	print_one(
+		b, "files", "gauge", "Files that are kept.", now->store.files);
+	print_one(b, "files_bytes", "gauge", "Their bytes.",
+		(unsigned long long)now->store.bytes);
+	print_one(b, "files_dropped_total", "counter",
+		"Files of answers that went to make room for others.",
+		(unsigned long long)now->store.dropped);
 	print_head(b, "jails", "gauge", "Jails.");
 	strbuf_printf(b,
 		"cellblock_jails{state=\"spare\"} %d\n"

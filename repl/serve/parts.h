@@ -208,12 +208,11 @@ struct store_file {
 	struct connections_peer owner;
 	char id[STORE_ID_LEN + 1]; /* a UUID; "" while it is being written */
 	char *name;
-	int fd;
 	int64_t size;
 	double time; /* since the epoch */
 	int64_t born_ms;
 	int holders;
-	bool used;
+	bool used, is_result;
 };
 
 /* Why a write is refused. */
@@ -227,14 +226,18 @@ enum store_problem {
 /* Write a new UUID. */
 void store_make_id(char id[static STORE_ID_LEN + 1]);
 
-/* Open all files, without names. 0, or -1 with e. */
+/* Open the file that holds all of them, without a name. 0, or -1 with e. */
 int store_open(
 	struct store **out, const struct config_serve *rules, struct err *e);
 void store_close(struct store *s);
 
-/* Begin a client's file. The caller holds it until store_finish(), and discards
- * it by store_release() before that. NULL: too many files. */
+/* Begin an upload of a client, or a result of its code of that size. The caller
+ * holds it until store_finish(), and discards it by store_release() before
+ * that. Where there is no room, the oldest results go that nobody holds. NULL:
+ * there is no room all the same. */
 struct store_file *store_begin(struct store *s, struct connections_peer owner);
+struct store_file *store_begin_result(
+	struct store *s, struct connections_peer owner, int64_t size);
 
 enum store_problem store_write(
 	struct store *s, struct store_file *f, const void *p, size_t n);
@@ -250,6 +253,13 @@ void store_drop(struct store *s, struct store_file *f);
 void store_hold(struct store_file *f);
 void store_release(struct store *s, struct store_file *f);
 
+/* Read at most `n` bytes of a file, from byte `at` on: as pread(2). */
+ssize_t store_read(const struct store *s, const struct store_file *f, void *p,
+	size_t n, int64_t at);
+
+/* The descriptor (borrowed) that has the file's bytes, from *at on. */
+int store_locate(const struct store *s, const struct store_file *f, off_t *at);
+
 /* NULL: no file that this client may have has that id. */
 struct store_file *store_find(
 	struct store *s, const char *id, struct connections_peer who);
@@ -262,6 +272,14 @@ struct store_file *store_next(
 /* Drop the files that are older than serve.keep, and those of tenants that are
  * gone. */
 void store_sweep(struct store *s, const struct tenants *tenants);
+
+struct store_count {
+	unsigned long files; /* also those that are being written */
+	int64_t bytes;
+	uint64_t dropped; /* results that went to make room */
+};
+
+void store_count(const struct store *s, struct store_count *c);
 
 /* ---- execute.c ---- */
 
@@ -600,6 +618,7 @@ struct metrics {
 /* Figures of this moment. */
 struct metrics_now {
 	const struct pool_count *jails;
+	struct store_count store;
 	unsigned long clients, running, waiting;
 	unsigned long sessions, busy; /* serve a request */
 	unsigned long long log_lost;

@@ -107,7 +107,7 @@ static void get_health(struct route *r, struct exchange *x)
 static void get_metrics(struct route *r, struct exchange *x)
 {
 	struct pool_count count;
-	const struct metrics_now now = {.jails = &count,
+	struct metrics_now now = {.jails = &count,
 		.clients = http_clients(r->http),
 		.running = jobs_running(r->jobs),
 		.waiting = jobs_waiting(r->jobs),
@@ -117,6 +117,7 @@ static void get_metrics(struct route *r, struct exchange *x)
 	struct strbuf b = {0};
 
 	pool_count(r->pool, &count);
+	store_count(r->store, &now.store);
 	metrics_print(&b, r->tenants, &now);
 	traffic_print(&b, r->traffic);
 	process_print(&b, r->process);

@@ -92,7 +92,7 @@ int64_t serve_most_ms(const struct config *cfg)
 static int raise_descriptors(struct serve *s, struct err *e)
 {
 	const struct config_serve *c = &s->cfg.serve;
-	const int64_t others = OWN_FDS + c->files + SPARE_FDS * c->spare +
+	const int64_t others = OWN_FDS + SPARE_FDS * c->spare +
 			       (int64_t)c->concurrent * REQUEST_FDS +
 			       (int64_t)c->sessions * SESSION_FDS +
 			       (int64_t)c->queue * 2;

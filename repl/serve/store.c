@@ -3,12 +3,15 @@
  * store.c - files that clients keep with us for a while
  *
  * Runs in:   front end; confined but for store_open()
- * Holds:     a descriptor for each of serve.files files
+ * Holds:     the descriptor of one sparse file, in which each file that we keep
+ *            has a place of its own
  * Trusts:    nobody: contents and names are a client's or a program's
- * Leaves:    nothing: no file has a name, so the kernel frees all when we end
+ * Leaves:    nothing: the file has no name, so the kernel frees all when we end
  *
- * The process that reads HTTP can open no file. So store_open() opens all
- * files, empty, and we use them again and again.
+ * The process that reads HTTP can open no file. So store_open() opens one, and
+ * a place in it begins at a multiple of the longest file (serve.upload). A
+ * place takes room on the disk only where it was written. Only store_read() and
+ * store_locate() say where a place is.
  */
 #include "repl/serve/parts.h"
 
@@ -25,12 +28,17 @@
 /* One client can have all files and bytes but this part (1/4), which is left to
  * others. */
 #define OTHERS_DEN 4
+/* Places begin at a multiple of this: more than a block of any disk. */
+#define ALIGN (64LL << 10)
 
 struct store {
 	const struct config_serve *rules; /* borrowed */
+	int fd;
+	int64_t place; /* bytes of a place */
 	struct store_file *v;
-	size_t n;
+	size_t n; /* all files from here on are free */
 	int64_t total;
+	uint64_t dropped;
 };
 
 /* Open a file without a name. On a file system without O_TMPFILE we make a
@@ -63,99 +71,184 @@ int store_open(
 		return err_errno(e, "prepare for uploads");
 	}
 	s->rules = rules;
-	for (; s->n < (size_t)rules->files; s->n++) {
-		s->v[s->n].fd = open_unnamed(rules->directory);
-		if (s->v[s->n].fd >= 0)
-			continue;
-		err_errno(e, "make files in %s", rules->directory);
+	s->place = (rules->upload / ALIGN + 1) * ALIGN;
+	s->fd = open_unnamed(rules->directory);
+	if (s->fd < 0) {
+		err_errno(e, "make a file in %s", rules->directory);
 		store_close(s);
-		return err_hint(e, "serve.directory and serve.files");
+		return err_hint(e, "serve.directory");
 	}
 	*out = s;
 	return 0;
-}
-
-static void empty_file(struct store *s, struct store_file *f)
-{
-	s->total -= f->size;
-	free(f->name);
-	/* A file that cannot be emptied is not used again. */
-	*f = (struct store_file){.fd = f->fd, .used = ftruncate(f->fd, 0) < 0};
 }
 
 void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n; i++)
 		free(s->v[i].name);
-		close(s->v[i].fd);
-	}
+	fd_drop(&s->fd);
 	free(s->v);
 	free(s);
 }
+
+/* ---- places ---- */
+
+static int64_t place_of(const struct store *s, const struct store_file *f)
+{
+	return s->place * (f - s->v);
+}
+
+int store_locate(const struct store *s, const struct store_file *f, off_t *at)
+{
+	*at = (off_t)place_of(s, f);
+	return s->fd;
+}
+
+ssize_t store_read(const struct store *s, const struct store_file *f, void *p,
+	size_t n, int64_t at)
+{
+	int64_t left = f->size - at;
+
+	return pread(s->fd, p, (int64_t)n < left ? n : (size_t)left,
+		(off_t)(place_of(s, f) + at));
+}
+
+/* Free a file. A file system that cannot free its room on the disk (it has no
+ * holes) has the next file in the same place use that room again. */
+static void empty_file(struct store *s, struct store_file *f)
+{
+	if (f->size)
+		fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)place_of(s, f), (off_t)f->size);
+	s->total -= f->size;
+	free(f->name);
+	*f = (struct store_file){0};
+	while (s->n && !s->v[s->n - 1].used)
+		s->n--;
+}
+
+/* ---- room ---- */
 
 static int64_t share_of_client(int64_t all)
 {
 	return all - all / OTHERS_DEN;
 }
 
-/* How many files a client has; *bytes: their total size. */
-static int64_t count_files(
-	const struct store *s, struct connections_peer who, int64_t *bytes)
+/* The oldest result that nobody holds, of this client or (NULL) of anybody; or
+ * NULL. */
+static struct store_file *find_oldest_result(
+	const struct store *s, const struct connections_peer *who)
 {
-	int64_t n = 0;
+	struct store_file *oldest = NULL;
 
-	*bytes = 0;
-	for (size_t i = 0; i < s->n; i++) {
-		if (!s->v[i].used || !connections_is_same(s->v[i].owner, who))
-			continue;
-		n++;
-		*bytes += s->v[i].size;
+	for (struct store_file *f = s->v; f < s->v + s->n; f++)
+		if (f->id[0] && f->is_result && !f->holders &&
+			(!who || connections_is_same(f->owner, *who)) &&
+			(!oldest || f->born_ms < oldest->born_ms))
+			oldest = f;
+	return oldest;
+}
+
+/* Drop the oldest result: of the client if it has more than its share, or else
+ * of anybody. An upload stays: its client counts on it. False: there is none.
+ */
+static bool drop_oldest_result(
+	struct store *s, const struct connections_peer *who)
+{
+	struct store_file *oldest = find_oldest_result(s, who);
+
+	if (!oldest)
+		return false;
+	store_drop(s, oldest);
+	s->dropped++;
+	return true;
+}
+
+/* Make room for so many more files and bytes of a client. */
+static bool make_room(struct store *s, struct connections_peer who,
+	int64_t files, int64_t bytes)
+{
+	const struct config_serve *r = s->rules;
+
+	for (;;) {
+		int64_t all = files, own = files, size = bytes;
+		bool over_share;
+
+		for (const struct store_file *f = s->v; f < s->v + s->n; f++) {
+			bool is_own = connections_is_same(f->owner, who);
+
+			all += f->used;
+			own += f->used && is_own;
+			size += f->used && is_own ? f->size : 0;
+		}
+		over_share = own > share_of_client(r->files) ||
+			     size > share_of_client(r->storage);
+		if (!over_share && all <= r->files &&
+			s->total + bytes <= r->storage)
+			return true;
+		if (!drop_oldest_result(s, over_share ? &who : NULL))
+			return false;
 	}
-	return n;
+}
+
+static struct store_file *begin_file(
+	struct store *s, struct connections_peer owner, int64_t size)
+{
+	struct store_file *f = s->v;
+
+	if (size > share_of_client(s->rules->storage) ||
+		!make_room(s, owner, 1, size))
+		return NULL;
+	while (f->used)
+		f++;
+	*f = (struct store_file){.used = true, .owner = owner, .holders = 1};
+	if (f == s->v + s->n)
+		s->n++;
+	return f;
 }
 
 struct store_file *store_begin(struct store *s, struct connections_peer owner)
 {
-	int64_t bytes;
+	return begin_file(s, owner, 0);
+}
 
-	if (count_files(s, owner, &bytes) >= share_of_client((int64_t)s->n))
-		return NULL;
-	for (size_t i = 0; i < s->n; i++) {
-		if (s->v[i].used)
-			continue;
-		s->v[i].used = true;
-		s->v[i].owner = owner;
-		s->v[i].holders = 1;
-		return &s->v[i];
-	}
-	return NULL;
+struct store_file *store_begin_result(
+	struct store *s, struct connections_peer owner, int64_t size)
+{
+	struct store_file *f = begin_file(s, owner, size);
+
+	if (f)
+		f->is_result = true;
+	return f;
 }
 
 enum store_problem store_write(
 	struct store *s, struct store_file *f, const void *p, size_t n)
 {
-	int64_t bytes;
-
 	if ((int64_t)n > s->rules->upload - f->size)
 		return STORE_FILE_FULL;
-	count_files(s, f->owner, &bytes);
-	if ((int64_t)n > s->rules->storage - s->total ||
-		(int64_t)n > share_of_client(s->rules->storage) - bytes)
+	if (!make_room(s, f->owner, 0, (int64_t)n))
 		return STORE_FULL;
 	for (size_t at = 0; at < n;) {
-		ssize_t w = pwrite(
-			f->fd, (const char *)p + at, n - at, (off_t)(f->size));
+		ssize_t w = pwrite(s->fd, (const char *)p + at, n - at,
+			(off_t)(place_of(s, f) + f->size));
 
-		if (w <= 0)
+		/* The disk may be full before serve.storage is. */
+		if (w <= 0 && !drop_oldest_result(s, &f->owner) &&
+			!drop_oldest_result(s, NULL))
 			return STORE_FULL;
+		if (w <= 0)
+			continue;
 		at += (size_t)w;
 		f->size += w;
 		s->total += w;
 	}
 	return STORE_FINE;
 }
+
+/* ---- files ---- */
 
 void store_make_id(char id[static STORE_ID_LEN + 1])
 {
@@ -224,6 +317,13 @@ struct store_file *store_find(
 		if (!strcmp(f->id, id))
 			return f;
 	return NULL;
+}
+
+void store_count(const struct store *s, struct store_count *c)
+{
+	*c = (struct store_count){.bytes = s->total, .dropped = s->dropped};
+	for (const struct store_file *f = s->v; f < s->v + s->n; f++)
+		c->files += f->used;
 }
 
 void store_sweep(struct store *s, const struct tenants *tenants)
