@@ -116,11 +116,6 @@ int requests_serve(struct invocation *r)
 			serve_is_open(s) ? ", to everybody who can reach it "
 					   "(serve.token_file)"
 					 : "");
-	if (!r->opt.quiet && serve_clients(s))
-		fprintf(stderr,
-			"cellblock: to %d clients at a time instead of "
-			"serve.clients (ulimit -n)\n",
-			serve_clients(s));
 	status = serve_run(s, &r->signals, &r->log, &e);
 	if (serve_close(s, &left) < 0)
 		terminal_complain(NULL, left.msg);

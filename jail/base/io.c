@@ -239,7 +239,9 @@ ssize_t io_recv_fds(
 		return r;
 	for (int i = 0; i < maxfds; i++)
 		fd_drop(&fds[i]);
-	errno = EMSGSIZE;
+	/* The kernel drops descriptors for which we have no numbers. */
+	errno = seen <= maxfds && !(m.msg_flags & MSG_TRUNC) ? EMFILE
+							     : EMSGSIZE;
 	return -1;
 }
 

@@ -111,7 +111,8 @@ enum io_first io_look_at_first(int sock);
  * with something of ours unread there; or 0), -1 with errno.
  * Received descriptors are close-on-exec and the caller's; unused slots of
  * `fds` are -1. A truncated message or more than `maxfds` descriptors is
- * EMSGSIZE, and every received descriptor is closed. */
+ * EMSGSIZE, descriptors for which this process had no room EMFILE, and every
+ * received descriptor is closed. */
 ssize_t io_recv_fds(
 	int sock, void *buf, size_t n, int *fds, int maxfds, int flags);
 

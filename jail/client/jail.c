@@ -230,6 +230,8 @@ static int receive_event(struct jail *j, struct wire_event *m, struct err *e)
 	n = io_recv_fds(j->sock, m, sizeof(*m), fds, IO_FDS_MAX, MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return 0;
+	if (n < 0 && errno == EMFILE)
+		return err_errno(e, "take descriptors from the jail");
 	if (n <= 0)
 		return jail_say_gone(j, e);
 	r = wire_event_check(m, (size_t)n, e);

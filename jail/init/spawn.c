@@ -31,7 +31,7 @@
 #include <sys/wait.h>
 
 /* Where the driver's own descriptors begin, away from code that closes or
- * expects small numbers. */
+ * expects small numbers; lower where RLIMIT_NOFILE is. */
 #define HIGH_FD 500
 
 static const char *const env_fixed[] = {
@@ -244,8 +244,12 @@ static void argv_number(struct argv *a, int64_t value)
 /* Pass a descriptor to the driver: a duplicate at a high number. */
 static int argv_fd(struct argv *a, int fd, struct err *e)
 {
-	int high = fcntl(fd, F_DUPFD, HIGH_FD);
+	struct rlimit r = {.rlim_cur = 2 * HIGH_FD};
+	int high;
 
+	getrlimit(RLIMIT_NOFILE, &r);
+	high = fcntl(fd, F_DUPFD,
+		r.rlim_cur < 2 * HIGH_FD ? (int)r.rlim_cur / 2 : HIGH_FD);
 	if (high < 0)
 		return err_errno(e, "duplicate a descriptor for Python");
 	argv_number(a, high);

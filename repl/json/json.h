@@ -623,6 +623,11 @@ void run_fail(struct run *r, const struct request *q, const struct err *e);
 
 bool run_is_over(const struct run *r);
 
+/* True if the warden was asked to run the request: it may have run. True if we
+ * have the program's pipes. */
+bool run_has_begun(const struct run *r);
+bool run_is_up(const struct run *r);
+
 /* The kind of session that a request needs. */
 enum spec_mode run_mode(const struct request *q);
 

@@ -273,6 +273,16 @@ bool run_is_over(const struct run *r)
 	return r->gone;
 }
 
+bool run_has_begun(const struct run *r)
+{
+	return r->asked;
+}
+
+bool run_is_up(const struct run *r)
+{
+	return r->drive.up;
+}
+
 enum spec_mode run_mode(const struct request *q)
 {
 	return q->form == REQUEST_SNEKBOX ? SPEC_PROGRAM : SPEC_CELL;

@@ -10,14 +10,19 @@
 #include "repl/serve/parts.h"
 
 #include "jail/base/array.h"
+#include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/prewarm.h"
 #include "repl/config/config.h"
 #include "repl/json/json.h"
 #include "repl/session/session.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Most pipes that has_descriptors() opens. */
+#define PROBES_MAX 64
 
 struct job {
 	struct job *next;
@@ -246,17 +251,30 @@ size_t jobs_waiting(const struct jobs *s)
 
 /* ---- the answer ---- */
 
-/* /v1/execute: 422 when nothing was run, 500 when the jail failed. */
-static int answer_detail(struct strbuf *b, const struct run *r)
+/* Say why there is no answer, in the words that clients of the path expect. */
+static void refuse_job(struct job *j, const char *title, const char *why)
 {
 	char text[1400];
 
-	b->n = 0;
-	snprintf(text, sizeof(text), "%s%s",
-		r->how == RUN_FAILED ? "The jail failed: " : "",
-		r->how == RUN_FAILED ? r->err.msg : r->message);
-	execute_add_detail(b, text, strlen(text));
-	return r->how == RUN_FAILED ? 500 : 422;
+	snprintf(text, sizeof(text), "%s: %s", title, why);
+	j->text.n = 0;
+	if (j->stores)
+		execute_add_detail(&j->text, text, strlen(text));
+	else
+		answer_add_refusal(&j->text, title, why, strlen(why));
+}
+
+/* The jail failed. 503 where nothing has run: the client may ask again, or a
+ * proxy another host. */
+static int answer_failure(struct job *j)
+{
+	if (run_is_up(&j->run) && j->request.form == REQUEST_SNEKBOX)
+		return 200;
+	refuse_job(j, "The jail failed", j->run.err.msg);
+	if (run_has_begun(&j->run))
+		return 500;
+	http_add_header(j->exchange, "Retry-After", "1");
+	return 503;
 }
 
 static int find_status(struct job *j)
@@ -265,11 +283,14 @@ static int find_status(struct job *j)
 	case ANSWER_RAN:
 		return 200;
 	case ANSWER_REFUSED:
-		return j->stores ? answer_detail(&j->text, &j->run) : 400;
+		if (!j->stores)
+			return 400;
+		j->text.n = 0;
+		execute_add_detail(
+			&j->text, j->run.message, strlen(j->run.message));
+		return 422;
 	case ANSWER_FAILED:
-		if (j->request.form == REQUEST_SNEKBOX)
-			return 200;
-		return j->stores ? answer_detail(&j->text, &j->run) : 500;
+		return answer_failure(j);
 	}
 	return 500;
 }
@@ -354,12 +375,39 @@ void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n)
 	}
 }
 
+/* True if there are descriptors for one more job, beside those that have begun
+ * and do not have theirs yet. Without them a program would run whose pipes we
+ * could not take. */
+static bool has_descriptors(const struct jobs *s, struct err *e)
+{
+	int pipes[PROBES_MAX][2];
+	size_t want = JOBS_FDS / 2, n = 0;
+	bool all;
+
+	for (const struct job *j = s->first; j; j = j->next)
+		want += is_running(j) && !run_is_up(&j->run) ? JOBS_FDS / 2 : 0;
+	if (want > PROBES_MAX)
+		want = PROBES_MAX;
+	while (n < want && pipe2(pipes[n], O_CLOEXEC) == 0)
+		n++;
+	all = n == want;
+	if (!all)
+		err_errno(e, "open a pipe");
+	while (n-- > 0) {
+		close(pipes[n][0]);
+		close(pipes[n][1]);
+	}
+	return all;
+}
+
 static void start_job(struct jobs *s, struct job *j)
 {
 	struct err e = {0};
-	int r = pool_take(s->rules.pool, (unsigned)j->request.python,
-		run_mode(&j->request), &j->jail, &e);
+	int r = -1;
 
+	if (has_descriptors(s, &e))
+		r = pool_take(s->rules.pool, (unsigned)j->request.python,
+			run_mode(&j->request), &j->jail, &e);
 	if (r == 0)
 		return;
 	stop_waiting(s, j);

@@ -677,6 +677,9 @@ void traffic_print(struct strbuf *b, const struct traffic *t);
 
 /* ---- jobs.c ---- */
 
+/* Most descriptors of a request that runs. */
+#define JOBS_FDS 8
+
 /* Borrowed. */
 struct jobs_rules {
 	const struct config *cfg;

@@ -34,11 +34,12 @@
  * than two homes in base64. */
 #define ANSWER_MORE (8 << 20)
 /* Descriptors of the server itself; of a request; of a session with its
- * request; of a spare jail of each kind. */
-#define OWN_FDS 64
-#define REQUEST_FDS 16
+ * request; of a spare jail of each kind. In each but the first is a jail that
+ * ends. */
+#define OWN_FDS 32
+#define REQUEST_FDS (JOBS_FDS + 2)
 #define SESSION_FDS 8
-#define SPARE_FDS 4
+#define SPARE_FDS 8
 /* How long a client may take to read its answer when the server ends. */
 #define DRAIN_MS 10000
 /* How long requests are still served when no further client is accepted: one
@@ -87,15 +88,14 @@ int64_t serve_most_ms(const struct config *cfg)
 
 /* ---- ready ---- */
 
-/* Raise RLIMIT_NOFILE: we need descriptors for each client, each file and all
- * jails. With too few of them we accept fewer clients. */
+/* Raise RLIMIT_NOFILE: we need a descriptor for each client, and some for each
+ * jail. With too few of them we accept fewer clients. */
 static int raise_descriptors(struct serve *s, struct err *e)
 {
 	const struct config_serve *c = &s->cfg.serve;
 	const int64_t others = OWN_FDS + SPARE_FDS * c->spare +
 			       (int64_t)c->concurrent * REQUEST_FDS +
-			       (int64_t)c->sessions * SESSION_FDS +
-			       (int64_t)c->queue * 2;
+			       (int64_t)c->sessions * SESSION_FDS;
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
@@ -109,8 +109,10 @@ static int raise_descriptors(struct serve *s, struct err *e)
 	s->descriptors = (int)others + s->clients;
 	if (s->clients > 0)
 		return 0;
-	err_set(e, "%lld descriptors are too few", (long long)r.rlim_max);
-	return err_hint(e, "ulimit -n, or lower serve.files or "
+	err_set(e,
+		"%lld descriptors are too few: %lld, and one for each client",
+		(long long)r.rlim_max, (long long)others);
+	return err_hint(e, "ulimit -n, or lower serve.concurrent or "
 			   "serve.sessions");
 }
 
@@ -253,11 +255,6 @@ int serve_open(struct serve **out, const struct config *cfg,
 const char *serve_address(const struct serve *s)
 {
 	return s->listen.shown;
-}
-
-int serve_clients(const struct serve *s)
-{
-	return s->clients < s->cfg.serve.clients ? s->clients : 0;
 }
 
 int serve_is_open(const struct serve *s)
@@ -494,6 +491,18 @@ static bool check_end(struct serve *s, struct signals *signals)
 	return s->closed && is_drained(s);
 }
 
+/* Say in the log that RLIMIT_NOFILE allows fewer clients than serve.clients. */
+static void say_clients(const struct serve *s)
+{
+	char words[100];
+
+	snprintf(words, sizeof(words),
+		"to %d clients at a time instead of serve.clients (ulimit -n)",
+		s->clients);
+	if (s->clients < s->cfg.serve.clients)
+		access_say(s->log, true, words);
+}
+
 int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 	struct err *e)
 {
@@ -503,6 +512,7 @@ int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 	sessions_set_log(s->sessions, log);
 	terminal_signals_outlive(signals, true);
 	s->terminal = isatty(0) ? 0 : isatty(2) ? 2 : -1;
+	say_clients(s);
 	notify_say(s->notify, "READY=1");
 	while (!check_end(s, signals)) {
 		if (fill_polls(s, signals->fd, &at) < 0)

@@ -45,10 +45,6 @@ int serve_open(struct serve **out, const struct config *cfg,
 const char *serve_address(const struct serve *s);
 int serve_is_open(const struct serve *s);
 
-/* How many clients can connect at a time, if RLIMIT_NOFILE allows fewer than
- * serve.clients; or 0. */
-int serve_clients(const struct serve *s);
-
 /* Serve until a signal comes, and serve.drain longer; then answer the requests
  * that were accepted. A second signal ends that. 0, or -1 with e. */
 int serve_run(struct serve *s, struct signals *signals, const struct log *log,

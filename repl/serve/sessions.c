@@ -301,7 +301,8 @@ static void end_events(
 		http_go_on(se->exchange);
 }
 
-/* Refuse the request, if its client still waits. */
+/* Refuse the request, if its client still waits; 503: the client may ask again.
+ */
 static void refuse_client(struct http_session *se, int status, const char *what,
 	const char *words)
 {
@@ -309,6 +310,8 @@ static void refuse_client(struct http_session *se, int status, const char *what,
 
 	if (!se->exchange)
 		return;
+	if (status == 503)
+		http_add_header(se->exchange, "Retry-After", "1");
 	add_words(&b, what, words);
 	if (!se->begun) {
 		answer_client(se, status, JSON, &b);
@@ -447,7 +450,7 @@ static void finish_request(struct sessions *s, struct http_session *se)
 	else if (se->resumable && kind == ANSWER_RAN)
 		end_events(se, "done", &b);
 	else if (form == REQUEST_SESSION && kind != ANSWER_RAN)
-		refuse_client(se, 500, "The jail failed", cells_why_over(c));
+		refuse_client(se, 503, "The jail failed", cells_why_over(c));
 	else if (cells_is_over(c) && kind != ANSWER_RAN)
 		refuse_client(se, 410, over_words, cells_why_over(c));
 	else if (kind != ANSWER_RAN)
@@ -898,7 +901,7 @@ static bool start_session(struct sessions *s, struct http_session *se)
 	if (r < 0) {
 		if (se->exchange)
 			http_note_failure(se->exchange, e.msg);
-		refuse_client(se, 500, "The jail failed", e.msg);
+		refuse_client(se, 503, "The jail failed", e.msg);
 		forget_session(s, se);
 		return true;
 	}

@@ -3,11 +3,14 @@
 import contextlib
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import urllib.error
 import urllib.request
+
+import pytest
 
 import hosttree
 
@@ -39,7 +42,7 @@ class Server:
     """One that runs, and a client of urllib."""
 
     def __init__(self, cb, *args, where="127.0.0.1:0", env=None, spare=SPARE,
-                 errors=None):
+                 errors=None, **more):
         """Its standard error is a pipe, or appended to the file `errors`."""
         ahead = [] if spare is None else ["-s", f"serve.spare={spare}"]
         with (open(errors, "ab") if errors else
@@ -47,7 +50,7 @@ class Server:
             self.process = cb.popen(*ahead, *GRACE, *args, "--serve", where,
                                     stdin=subprocess.DEVNULL,
                                     stdout=subprocess.DEVNULL,
-                                    stderr=stderr, env=env)
+                                    stderr=stderr, env=env, **more)
         if errors:
             self.said = hosttree.until(
                 lambda: errors.read_text().partition("\n")[0], "it serves")
@@ -83,6 +86,19 @@ class Server:
         return [p for p, stat in stats
                 if stat and int(stat[1]) == self.process.pid
                 and hosttree.status_of(p).get("Name") == name]
+
+    def curl(self, method, path, body=None, *more):
+        """The same, by curl."""
+        if not shutil.which("curl"):
+            pytest.skip("curl is not installed")
+        what = ["--data-binary", json.dumps(body), "-H",
+                "Content-Type: application/json"] if body is not None else []
+        head, _, text = subprocess.check_output(
+            ["curl", "-sSi", "-m", "50", "-X", method, *what, *more,
+             self.url + path]).partition(b"\r\n\r\n")
+        first, *lines = head.decode().split("\r\n")
+        return Answer(int(first.split()[1]),
+                      dict(line.split(": ", 1) for line in lines), text)
 
     def connect(self):
         if self.path:

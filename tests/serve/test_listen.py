@@ -132,24 +132,6 @@ def test_what_is_no_socket_stays(cb):
         assert r.code != 0 and "listen at" in r.said, r
 
 
-@pytest.mark.parametrize("limit,sessions,said", [
-    (900, 16, r"to \d+ clients at a time instead of serve\.clients"),
-    (300, 16, r"300 descriptors are too few"),
-    # Each session takes some, too.
-    (1100, 16, r"to \d+ clients at a time instead of serve\.clients"),
-    (1100, 100, r"1100 descriptors are too few")])
-def test_few_descriptors_are_said(cb, limit, sessions, said):
-    p = subprocess.Popen(
-        ["bash", "-c", f"ulimit -n {limit}; exec {CELLBLOCK} "
-         f"-s serve.sessions={sessions} --serve 127.0.0.1:0"],
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, text=True, env=cb.env)
-    lines = [p.stderr.readline(), p.stderr.readline()]
-    p.send_signal(signal.SIGTERM)
-    p.communicate(timeout=50)
-    assert re.search(said, "".join(lines)), lines
-
-
 # ---- sockets that are passed ----
 
 def passed(sockets, *args, pid="$$"):

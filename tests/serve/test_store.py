@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: MIT
 """cellblock --serve: what happens where there is no room for a file."""
-import json
 import os
 import pathlib
-import shutil
-import subprocess
-
-import pytest
 
 from client import request
 
@@ -130,16 +125,10 @@ def test_a_result_that_is_read_or_used_stays(serve):
 def test_others_keep_their_part(serve):
     """However much a client makes, a quarter is left to another."""
     server = serve("-s", "serve.files=8")
-    curl = shutil.which("curl")
-    if not curl:
-        pytest.skip("curl is not installed")
 
     def other(code):
-        out = subprocess.run(
-            [curl, "-sS", "--interface", "127.0.0.2", "--json",
-             json.dumps({"code": code}), f"{server.url}/v1/execute"],
-            capture_output=True, text=True, check=True).stdout
-        return [f["file_id"] for f in json.loads(out)["files"]]
+        return ids_of(server.curl("POST", "/v1/execute", {"code": code},
+                                  "--interface", "127.0.0.2"))
 
     theirs = [*other(leave()), *other(leave())]
     for _ in range(10):
