@@ -13,7 +13,8 @@ python.executable python.packages python.startup python.env.NAME
 python.recursion jail.expose jail.network jail.uids jail.require
 serve.concurrent serve.queue serve.per_client serve.spare serve.request
 serve.clients serve.upload serve.storage serve.files serve.keep serve.directory
-serve.token_file serve.sessions serve.drain serve.name serve.log serve.log_to
+serve.token_file serve.sessions serve.sessions_per_client serve.drain serve.name
+serve.log serve.log_to
 serve.answers serve.answers_size serve.answers_keep serve.away
 terminal.escapes terminal.prompt terminal.colour
 terminal.banner terminal.keys terminal.suggest terminal.pictures log.syslog

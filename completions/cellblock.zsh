@@ -62,6 +62,7 @@ _cellblock_keys()
 		'serve.directory:where --serve keeps its files, which have no names'
 		'serve.token_file:file with the tokens of clients of --serve'
 		'serve.sessions:sessions of --serve at a time'
+		'serve.sessions_per_client:sessions of one client of --serve at a time'
 		'serve.drain:how long --serve still serves while /health says that it ends'
 		'serve.name:what the ids of sessions of --serve begin with'
 		'serve.log:which requests --serve logs'

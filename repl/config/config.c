@@ -389,6 +389,21 @@ static bool raise_cpu_time(struct config *cfg)
 	return true;
 }
 
+/* Without a source of its own, one client of --serve has three quarters of its
+ * sessions. True if that is not the built-in number. */
+static bool follow_sessions(struct config *cfg)
+{
+	const struct config_key *k =
+		config_keys_find("serve", "sessions_per_client");
+	int n = cfg->serve.sessions - cfg->serve.sessions / 4;
+
+	if (n == cfg->serve.sessions_per_client ||
+		cfg->sources[config_keys_index(k)])
+		return false;
+	cfg->serve.sessions_per_client = n;
+	return true;
+}
+
 /* Let only stricter values pass from here on, if policy.locked is set. */
 static void lock_values(struct merge *m)
 {
@@ -406,6 +421,7 @@ static void lock_values(struct merge *m)
 			out_of_memory(m, "policy.locked");
 	}
 	raise_cpu_time(&m->base);
+	follow_sessions(&m->base);
 }
 
 /* Name `from` as the source of a key whose value follows that of `from`. */
@@ -505,6 +521,10 @@ static void check_together(struct merge *m)
 	if (raise_cpu_time(m->cfg))
 		set_followed(
 			m, config_keys_find("cell", "cpu"), "cell.timeout");
+	if (follow_sessions(m->cfg))
+		set_followed(m,
+			config_keys_find("serve", "sessions_per_client"),
+			"serve.sessions");
 	fit_transfers(m->cfg);
 	check_commands(m);
 }

@@ -76,7 +76,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 73
+#define CONFIG_NKEYS 74
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -123,7 +123,8 @@ struct config_range {
 
 /* [serve] */
 struct config_serve {
-	int concurrent, queue, per_client, spare, clients, sessions;
+	int concurrent, queue, per_client, spare, clients;
+	int sessions, sessions_per_client;
 	int64_t request; /* bytes */
 	int64_t upload, storage;
 	int files;

@@ -138,6 +138,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_NEVER, "file with the tokens of clients of --serve", NULL},
 	{"serve", "sessions", CONFIG_INT, FIELD(serve.sessions), "16", 0, 100000,
 		TIGHTEN_LOWER, "sessions of --serve at a time", NULL},
+	{"serve", "sessions_per_client", CONFIG_INT, FIELD(serve.sessions_per_client), "12", 0, 100000,
+		TIGHTEN_LOWER, "sessions of one client of --serve at a time", NULL},
 	{"serve", "answers", CONFIG_INT, FIELD(serve.answers), "1000", 2, 1000 * 1000,
 		TIGHTEN_LOWER, "answers that --serve keeps for an Idempotency-Key", NULL},
 	{"serve", "answers_size", CONFIG_SIZE, FIELD(serve.answers_size), "64M", 0, 1024 * GIB,

@@ -877,6 +877,15 @@ bool sessions_have_room(const struct sessions *s);
 size_t sessions_of_client(
 	const struct sessions *s, struct connections_peer who);
 
+/* In how many milliseconds the first session is over at the earliest, of all or
+ * of the client (NULL: of all): by session.idle or session.lifetime. */
+int64_t sessions_wait_ms(
+	const struct sessions *s, const struct connections_peer *who);
+
+/* Append the states of the client's sessions that are not over, as a list. */
+void sessions_add_list(struct strbuf *b, const struct sessions *s,
+	struct connections_peer who);
+
 /* Begin a session on these terms (taken), and answer the exchange with its id.
  * -1: out of memory, nothing was taken. */
 int sessions_begin(struct sessions *s, struct exchange *x, struct terms *t);

@@ -41,6 +41,7 @@ static const struct {
 	{"serve.spare", true},
 	{"serve.sessions", true},
 	{"serve.per_client", false},
+	{"serve.sessions_per_client", false},
 	{"serve.storage", false},
 	{"serve.keep", false},
 	{"serve.answers", false},

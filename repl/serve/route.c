@@ -66,10 +66,21 @@ static void refuse_request(struct exchange *x, int status, const char *words)
 	answer_json(x, status, &b);
 }
 
+/* Refuse; the client may ask again in so many milliseconds. */
+static void refuse_until(
+	struct exchange *x, int status, int64_t ms, const char *words)
+{
+	char seconds[24];
+
+	snprintf(seconds, sizeof(seconds), "%lld",
+		ms > 1000 ? (long long)(ms + 999) / 1000 : 1);
+	http_add_header(x, "Retry-After", seconds);
+	refuse_request(x, status, words);
+}
+
 static void refuse_later(struct exchange *x, int status, const char *words)
 {
-	http_add_header(x, "Retry-After", "1");
-	refuse_request(x, status, words);
+	refuse_until(x, status, 0, words);
 }
 
 static void refuse_busy(struct exchange *x, const char *words)
@@ -442,6 +453,7 @@ static void serve_path(
 
 static void post_session(struct route *r, struct exchange *x)
 {
+	struct connections_peer who = http_peer(x);
 	struct request_refusal why = {0};
 	struct terms t;
 
@@ -451,14 +463,24 @@ static void post_session(struct route *r, struct exchange *x)
 	else if (r->draining)
 		refuse_busy(x, "the server is ending");
 	else if (!sessions_have_room(r->sessions))
-		refuse_busy(x, "there are too many sessions");
-	else if (sessions_of_client(r->sessions, http_peer(x)) >=
-		 (size_t)r->limits->per_client)
-		refuse_later(x, 429, "too many sessions of this client");
+		refuse_until(x, 503, sessions_wait_ms(r->sessions, NULL),
+			"there are too many sessions");
+	else if (sessions_of_client(r->sessions, who) >=
+		 (size_t)r->limits->sessions_per_client)
+		refuse_until(x, 429, sessions_wait_ms(r->sessions, &who),
+			"too many sessions of this client");
 	else if (sessions_begin(r->sessions, x, &t) < 0)
 		refuse_busy(x, "out of memory");
 	terms_fini(&t);
 	strbuf_free(&why.description);
+}
+
+static void get_sessions(struct route *r, struct exchange *x)
+{
+	struct strbuf b = {0};
+
+	sessions_add_list(&b, r->sessions, http_peer(x));
+	answer_json(x, 200, &b);
 }
 
 static void get_session(struct route *r, struct exchange *x)
@@ -597,6 +619,7 @@ static const struct place {
 	{FILES "{file_id}", "GET", BODY_NONE, false, get_file},
 	{FILES "{file_id}", "DELETE", BODY_NONE, false, delete_file},
 	{"/v1/sessions", "POST", BODY_JSON, false, post_session},
+	{"/v1/sessions", "GET", BODY_NONE, false, get_sessions},
 	{SESSIONS "{id}", "GET", BODY_NONE, false, get_session},
 	{SESSIONS "{id}", "DELETE", BODY_NONE, false, delete_session},
 	{SESSIONS "{id}/cells", "POST", BODY_JSON, false, post_cell},

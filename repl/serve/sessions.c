@@ -183,13 +183,37 @@ bool sessions_have_room(const struct sessions *s)
 	return sessions_count(s) < (size_t)s->rules.cfg->serve.sessions;
 }
 
+/* True if the session is not over, and of this client (NULL: of any). */
+static bool is_clients(
+	const struct http_session *se, const struct connections_peer *who)
+{
+	return !is_over(se) && (!who || connections_is_same(se->peer, *who));
+}
+
 size_t sessions_of_client(const struct sessions *s, struct connections_peer who)
 {
 	size_t n = 0;
 
 	for (struct http_session *se = s->first; se; se = se->next)
-		n += !is_over(se) && connections_is_same(se->peer, who);
+		n += is_clients(se, &who);
 	return n;
+}
+
+int64_t sessions_wait_ms(
+	const struct sessions *s, const struct connections_peer *who)
+{
+	int64_t now = now_ms(), first = s->rules.cfg->limits.lifetime_ms;
+
+	for (struct http_session *se = s->first; se; se = se->next) {
+		const struct limits *l = &se->terms.limits;
+		int64_t idle = sessions_is_busy(se) ? now : se->touched_ms;
+		int64_t left[] = {se->born_ms + l->lifetime_ms - now,
+			idle + l->idle_ms - now};
+
+		for (int i = 0; i < 2 && is_clients(se, who); i++)
+			first = left[i] < first ? left[i] : first;
+	}
+	return first > 0 ? first : 0;
 }
 
 /* Compare in a time that does not depend on where the two differ. */
@@ -248,6 +272,20 @@ static struct metrics *metrics_of(
 	const struct sessions *s, const struct http_session *se)
 {
 	return tenants_metrics(s->rules.tenants, se->peer);
+}
+
+void sessions_add_list(
+	struct strbuf *b, const struct sessions *s, struct connections_peer who)
+{
+	emit_open(b, NULL, '{');
+	emit_open(b, "sessions", '[');
+	for (struct http_session *se = s->first; se; se = se->next) {
+		if (!is_clients(se, &who) || !se->known)
+			continue;
+		sessions_add_state(b, se);
+	}
+	emit_close(b, ']');
+	emit_close(b, '}');
 }
 
 /* Keep at most serve.sessions sessions that are over. */

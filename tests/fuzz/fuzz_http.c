@@ -12,9 +12,9 @@
  *
  * They go all the way: to the connections, the routes and the parsers of forms
  * and of what is to be run. Programs are not run: an answer is made
- * up. Whatever came, each answer has a status and a body in JSON, the log has no
- * field but ours, and nothing stays behind. The bytes come in pieces; 0xff ends
- * one.
+ * up. Whatever came, each answer has a status and a body in JSON, the log has
+ * no field but ours, and nothing stays behind. The bytes come in pieces; 0xff
+ * ends one.
  */
 #include "must.h"
 #include "repl/serve/parts.h"
@@ -139,8 +139,8 @@ int sessions_begin(struct sessions *s, struct exchange *x, struct terms *t)
 	return 0;
 }
 
-struct http_session *sessions_find(const struct sessions *s, const char *path,
-	struct connections_peer who)
+struct http_session *sessions_find(
+	const struct sessions *s, const char *path, struct connections_peer who)
 {
 	(void)s;
 	(void)who;
@@ -162,6 +162,20 @@ bool sessions_is_busy(const struct http_session *se)
 void sessions_add_state(struct strbuf *b, const struct http_session *se)
 {
 	(void)se;
+	strbuf_puts(b, "{}");
+}
+
+int64_t sessions_wait_ms(
+	const struct sessions *s, const struct connections_peer *who)
+{
+	(void)s, (void)who;
+	return 1;
+}
+
+void sessions_add_list(
+	struct strbuf *b, const struct sessions *s, struct connections_peer who)
+{
+	(void)s, (void)who;
 	strbuf_puts(b, "{}");
 }
 
@@ -279,11 +293,11 @@ static const char *check_field(const char *p, const char *end, int *priorities)
 	const char *stop = memchr(p, '\n', (size_t)(end - p));
 	uint64_t n;
 
-	must(stop && (!strncmp(p, "CELLBLOCK_", 10) ||
-			     !strncmp(p, "MESSAGE", 7) ||
-			     !strncmp(p, "PRIORITY=", 9) ||
-			     !strcmp(strndupa(p, (size_t)(stop - p)),
-				     "SYSLOG_IDENTIFIER=cellblock")));
+	must(stop &&
+		(!strncmp(p, "CELLBLOCK_", 10) || !strncmp(p, "MESSAGE", 7) ||
+			!strncmp(p, "PRIORITY=", 9) ||
+			!strcmp(strndupa(p, (size_t)(stop - p)),
+				"SYSLOG_IDENTIFIER=cellblock")));
 	*priorities += *p == 'P';
 	if (memchr(p, '=', (size_t)(stop - p)))
 		return stop + 1;

@@ -281,5 +281,6 @@ def test_a_client_finds_the_files_it_uploaded(lab):
 
 def test_figures_are_not_for_clients(lab):
     assert lab.ask("GET", "/health") == (200, b'{"status": "ok"}')
-    for path in "/metrics", "/%6detrics", "/metrics?x":
+    for path in ("/metrics", "/%6detrics", "/metrics?x", "/v1/sessions",
+                 "/v1/sess%69ons", "/v1/sessions?x"):
         assert lab.ask("GET", path)[0] == 404, path

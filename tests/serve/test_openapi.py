@@ -148,6 +148,7 @@ def test_it_describes_what_is_answered(server, document):
     check("POST", at + "/extend", real + "/extend", {"lifetime_ms": 1000},
           status=200)
     check("POST", at + "/extend", real + "/extend", {}, status=422)
+    check("GET", "/v1/sessions", status=200)
     for body, status in (({"code": "1", "files": [
             {"path": "d/x", "content": ""}], "mime": True}, 200), ({"code": "1/0"}, 200),
             ({"code": "while True: pass", "timeout_ms": 100}, 200),

@@ -145,8 +145,10 @@ def _proxy(kind, cb, serve):
 def test_requests_come_through_and_figures_do_not(proxy):
     assert proxy("POST", "/eval", {"input": "print(6 * 7)"}) == (
         200, b'{"stdout": "42\\n", "returncode": 0, "files": []}')
-    for path in "/metrics", "/%6detrics", "/metrics?x":
+    for path in ("/metrics", "/%6detrics", "/metrics?x", "/v1/sessions",
+                 "/v1/sess%69ons", "/v1/sessions?x"):
         assert proxy("GET", path)[0] == 404, path
+        assert proxy("HEAD", path)[0] == 404, path
 
 
 def test_events_come_when_they_happen(proxy):

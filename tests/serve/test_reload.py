@@ -205,7 +205,7 @@ def test_limits_change_and_what_cannot_is_named(serve, cb):
     server = serve("-f", str(conf))
     assert server.reload().count("\n") == 1     # nothing is to be said
     first = Session(server)
-    conf.write_text("[serve]\nper_client = 1\nfiles = 9\nconcurrent = 9\n"
+    conf.write_text("[serve]\nsessions_per_client = 1\nfiles = 9\nconcurrent = 9\n"
                     "queue = 11\n[cell]\ntimeout = 7s\n"
                     "[python]\nenv.A = b\n")
     said = server.reload()

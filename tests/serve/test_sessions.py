@@ -547,10 +547,12 @@ def test_there_are_so_many_and_no_more(serve):
 
 
 def test_one_client_has_so_many_and_no_more(serve):
-    server = serve("-s", "serve.per_client=1", "-s", "serve.sessions=4")
+    server = serve("-s", "serve.sessions_per_client=1",
+                   "-s", "serve.sessions=4")
     mine = Session(server)
     r = server("POST", SESSIONS, {})
-    assert r.status == 429 and r.headers["Retry-After"] == "1", r
+    assert r.status == 429 and int(r.headers["Retry-After"]) > 1790, r
+    assert server.run("1").status == 200, "requests are counted apart"
     with socket.socket() as other:
         other.bind(("127.0.0.2", 0))
         other.settimeout(50)
@@ -559,6 +561,64 @@ def test_one_client_has_so_many_and_no_more(serve):
         assert read_all(other).startswith(b"HTTP/1.1 201 ")
     assert mine("DELETE").status == 204
     Session(server)
+
+
+def test_one_client_leaves_a_quarter_to_others(serve):
+    server = serve("-s", "serve.sessions=4")
+    for _ in range(3):
+        Session(server)
+    assert server("POST", SESSIONS, {}).status == 429
+    r = server.curl("POST", SESSIONS, {}, "--interface", "127.0.0.2")
+    assert r.status == 201, r
+    r = server.curl("POST", SESSIONS, {}, "--interface", "127.0.0.2")
+    assert r.status == 503, "there are too many of all"
+
+
+def test_it_is_told_when_to_try_again(serve):
+    """After as long as Retry-After says there is a place, and not before."""
+    server = serve("-s", "serve.sessions=1", "-s", "session.idle=3s")
+    session = Session(server)
+    r = server.curl("POST", SESSIONS, {})
+    told = int(r.headers["Retry-After"])
+    assert r.status == 503 and 1 <= told <= 3, r
+    hosttree.until(lambda: session("GET").status == 410, "it is over", 20)
+    assert Session(server)("DELETE").status == 204
+    # Its life counts where that ends first.
+    server = serve("-s", "serve.sessions=1", "-s", "session.lifetime=100s")
+    busy = Session(server)
+    with busy.begin("import time; time.sleep(9)"):
+        r = server.curl("POST", SESSIONS, {})
+        assert 80 < int(r.headers["Retry-After"]) <= 100, r
+
+
+def test_a_client_lists_its_sessions(serve):
+    server = serve()
+    other = "--interface", "127.0.0.2"
+    assert server.curl("GET", SESSIONS).json == {"sessions": []}
+    mine = [Session(server) for _ in range(2)]
+    theirs = server.curl("POST", SESSIONS, {}, *other).json["id"]
+    mine[1].cell("x = 1")
+    listed = server.curl("GET", SESSIONS).json["sessions"]
+    assert [s["id"] for s in listed] == [s.first["id"] for s in mine]
+    assert [s["cells"] for s in listed] == [0, 1]
+    assert listed[0].keys() == mine[0]("GET").json.keys()
+    listed = server.curl("GET", SESSIONS, None, *other).json["sessions"]
+    assert [s["id"] for s in listed] == [theirs]
+    # What was lost is found, and ended.
+    for s in mine:
+        assert server.curl("DELETE", s.path).status == 204
+    Session(server).cell("exit()")
+    assert server.curl("GET", SESSIONS).json == {"sessions": []}
+
+
+def test_a_list_wants_the_token(serve, cb):
+    token = cb.base / "token"
+    token.write_text("secret\n")
+    token.chmod(0o600)
+    server = serve("-s", f"serve.token_file={token}")
+    assert server.curl("GET", SESSIONS).status == 401
+    r = server.curl("GET", SESSIONS, None, "-H", "Authorization: Bearer secret")
+    assert r.status == 200 and r.json == {"sessions": []}
 
 
 def test_bad_names_are_refused_at_the_start(cb):
@@ -624,7 +684,7 @@ def test_bodies_out_of_order_are_refused(session):
     got = session.server.raw(request("POST", SESSIONS, b"",
                                      "Connection: close"))
     assert got.startswith(b"HTTP/1.1 201 "), got
-    assert session.server("GET", SESSIONS).status == 405
+    assert session.server("PUT", SESSIONS).status == 405
     r = session.cell("1", files=[{"path": "a/"}, {"path": "a/b"}])
     assert r.status == 422 and "Failed to create" in r.json["detail"], r
     assert session("GET").json["cells"] == 0, "nothing ran"
@@ -705,7 +765,9 @@ def test_a_hostile_cell_costs_its_own_session(server):
 @pytest.mark.sampled
 @pytest.mark.alone
 def test_a_hundred_sessions_at_once(serve):
-    server = serve("-s", "serve.sessions=100", "-s", "session.memory=32M",
+    server = serve("-s", "serve.sessions=100",
+                   "-s", "serve.sessions_per_client=100",
+                   "-s", "session.memory=32M",
                    "-s", "session.processes=8", "-s", "cell.checkpoint=never")
     sessions = [Session(server) for _ in range(100)]
     for i, s in enumerate(sessions):

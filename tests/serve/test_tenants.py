@@ -88,7 +88,8 @@ def test_a_token_is_of_one_tenant_and_whole(two):
 
 def test_limits_of_a_client_are_of_a_tenant(serve, tokens):
     """Both come from one address, as behind a proxy."""
-    server = serve("-s", "serve.per_client=1", "-s", "serve.files=4",
+    server = serve("-s", "serve.per_client=1",
+                   "-s", "serve.sessions_per_client=1", "-s", "serve.files=4",
                    *tokens.write(TWO).args)
     ann, bob = Tenant(server, "apple"), Tenant(server, "banana")
     other = Tenant(server, "avocado")

@@ -245,6 +245,20 @@ static void a_home_that_is_set_may_leave_less(void **state)
 		      "because session.memory is 70M (--set)");
 }
 
+static void sessions_of_a_client_follow_those_of_all(void **state)
+{
+	struct world *w = *state;
+
+	load_ok(w);
+	assert_value(w, "serve", "sessions_per_client", "12");
+	add_set(w, "serve.sessions=100");
+	load_ok(w);
+	assert_value(w, "serve", "sessions_per_client", "75");
+	add_set(w, "serve.sessions_per_client=100");
+	load_ok(w);
+	assert_value(w, "serve", "sessions_per_client", "100");
+}
+
 static void cpu_time_follows_the_clock_unless_it_is_set(void **state)
 {
 	struct world *w = *state;
@@ -454,6 +468,7 @@ int main(void)
 		TEST(errors_name_the_allowed_range),
 		TEST(the_home_leaves_memory_for_python),
 		TEST(a_home_that_is_set_may_leave_less),
+		TEST(sessions_of_a_client_follow_those_of_all),
 		TEST(cpu_time_follows_the_clock_unless_it_is_set),
 		TEST(units_are_converted),
 		TEST(lists_add_up_in_a_file_and_later_files_replace_them),
