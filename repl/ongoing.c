@@ -25,15 +25,15 @@
 #define END_MS 5000
 #define END_LOOK_MS 20
 
-void ongoing_open_registry(
-	const struct invocation *r, struct registry *list, bool all)
+void ongoing_open_registry(const struct invocation *r, struct registry *list,
+	enum registry_scope scope)
 {
 	struct rundir_of of;
 	char state[PATH_MAX];
 	struct err e = {0};
 
 	run_find_places(r, &of, state);
-	run_must(registry_open(list, &of, r->person.name, all, &e), &e);
+	run_must(registry_open(list, &of, r->person.name, scope, &e), &e);
 }
 
 static int attach_to(const struct invocation *r,
@@ -56,12 +56,12 @@ static int end_session(
 	auto_close int sock = rundir_connect(to->dir, to->id, to->uid);
 	int64_t until = now_ms() + END_MS;
 	char name[REGISTRY_NAME], what[128], line[2 * REGISTRY_NAME + 160];
-	struct attach_answer a;
-	bool gone = false;
+	/* A server answers when its session is over. */
+	bool gone = to->part;
 
 	if (sock < 0)
 		return err_errno(e, "reach session %d", to->id);
-	if (query_ask(sock, ATTACH_END, message, &a, e) < 0)
+	if (query_end(sock, to->part, message, e) < 0)
 		return -1;
 	while (!gone && now_ms() < until) {
 		auto_close int again = rundir_connect(to->dir, to->id, to->uid);
@@ -86,7 +86,7 @@ int ongoing_offer(const struct invocation *r)
 
 	if (r->opt.fresh)
 		return -1;
-	ongoing_open_registry(r, &list, false);
+	ongoing_open_registry(r, &list, REGISTRY_OWN);
 	if (list.n)
 		run_set_locale(); /* for the question */
 	switch (registry_ask(&list, r->cfg.limits.per_user, &which)) {
@@ -128,7 +128,7 @@ void ongoing_open_control(struct invocation *r)
 
 	run_find_places(r, &of, state);
 	if (r->control)
-		control_open(r->control, &of, &r->no_control);
+		control_open(r->control, &of, false, &r->no_control);
 	else
 		err_set(&r->no_control,
 			"session.linger or session.attach is off, "
@@ -140,7 +140,8 @@ int ongoing_list(struct invocation *r)
 	struct registry list;
 	int failed;
 
-	ongoing_open_registry(r, &list, geteuid() == 0);
+	ongoing_open_registry(
+		r, &list, geteuid() == 0 ? REGISTRY_ALL : REGISTRY_SERVERS);
 	failed = registry_print(
 		&list, r->opt.json, terminal_columns(STDOUT_FILENO), stdout);
 	registry_free(&list);
@@ -215,8 +216,10 @@ int ongoing_act(struct invocation *r)
 	struct err e = {0};
 	int status;
 
-	ongoing_open_registry(
-		r, &list, geteuid() == 0 && (!attach || r->opt.session));
+	ongoing_open_registry(r, &list,
+		geteuid() == 0 && (!attach || r->opt.session) ? REGISTRY_ALL
+		: r->opt.session			      ? REGISTRY_SERVERS
+							      : REGISTRY_OWN);
 	if (r->opt.mode == OPTIONS_END) {
 		status = end_sessions(r, &list);
 		registry_free(&list);
@@ -224,6 +227,12 @@ int ongoing_act(struct invocation *r)
 	}
 	to = registry_find(&list, r->opt.session, &e);
 	run_must(to ? 0 : -1, &e);
+	if (to->id > RUNDIR_SESSIONS)
+		run_must(err_set(&e,
+				 "session %s is a server's, and has no "
+				 "terminal",
+				 r->opt.session),
+			&e);
 	if (attach && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
 		err_set(&e, "--attach wants a terminal");
 		err_kind_set(&e, ERR_USAGE);

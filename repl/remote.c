@@ -160,7 +160,7 @@ static void await_unseen(struct invocation *r, pid_t pid, struct registry *list)
 	int status;
 
 	while (now_ms() < end) {
-		ongoing_open_registry(r, list, false);
+		ongoing_open_registry(r, list, REGISTRY_OWN);
 		for (size_t i = 0; i < list->n; i++)
 			if (list->v[i].answered && list->v[i].status.pid == pid)
 				return;
@@ -234,7 +234,7 @@ int remote_run(struct invocation *r)
 	script = make_script(service, r->opt.text, &e);
 	run_must(script ? 0 : -1, &e);
 	run_set_locale();
-	ongoing_open_registry(r, &list, false);
+	ongoing_open_registry(r, &list, REGISTRY_OWN);
 	if (!choose_session(&list, &n)) {
 		registry_free(&list);
 		pid = begin_unseen(r);

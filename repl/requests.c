@@ -11,7 +11,9 @@
 #include "run.h"
 
 #include "jail/base/err.h"
+#include "jail/base/io.h"
 #include "jail/jail.h"
+#include "repl/edit/editor.h"
 #include "repl/json/json.h"
 #include "repl/maker/maker.h"
 #include "repl/mcp/mcp.h"
@@ -93,6 +95,26 @@ static int read_config_again(
 	return run_read_config(run, cfg, errors);
 }
 
+/* Open a socket where --sessions and --end find the server. Without a directory
+ * for it there is none. The confined server may not remove the socket: the next
+ * process that looks there does. */
+static void open_control(struct invocation *r, struct serve *s)
+{
+	struct rundir_of of;
+	char state[PATH_MAX];
+	auto_close int dir = -1;
+
+	run_find_places(r, &of, state);
+	if (of.state_dir)
+		dir = history_open_dir(of.state_dir, &r->no_control);
+	r->control = control_new(-1);
+	if (!r->control ||
+		control_open(r->control, &of, true, &r->no_control) < 0 ||
+		control_watch(r->control, &r->signals, &r->no_control) < 0)
+		return;
+	serve_set_control(s, r->control);
+}
+
 int requests_serve(struct invocation *r)
 {
 	const struct reload_source source = {
@@ -109,6 +131,7 @@ int requests_serve(struct invocation *r)
 	run_set_locale();
 	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
 	run_must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
+	open_control(r, s);
 	confine_requests(r, true, &e);
 	if (!r->opt.quiet)
 		fprintf(stderr, "cellblock: serving at %s%s\n",
@@ -119,6 +142,7 @@ int requests_serve(struct invocation *r)
 	status = serve_run(s, &r->signals, &r->log, &e);
 	if (serve_close(s, &left) < 0)
 		terminal_complain(NULL, left.msg);
+	control_free(r->control);
 	terminal_signals_close(&r->signals);
 	return run_end(r, status, &e);
 }

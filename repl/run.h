@@ -200,9 +200,9 @@ int injail_run_started(struct invocation *r, bool program);
 
 /* ---- ongoing.c ---- */
 
-/* List the person's sessions, and with `all` those of every account. */
-void ongoing_open_registry(
-	const struct invocation *r, struct registry *list, bool all);
+/* List sessions. */
+void ongoing_open_registry(const struct invocation *r, struct registry *list,
+	enum registry_scope scope);
 
 /* True if the session goes on without its terminal. */
 bool ongoing_lingers(const struct invocation *r);

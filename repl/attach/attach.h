@@ -21,6 +21,8 @@
  * sender, /proc/self/ns/user. A guest has the person's own uid on the host, and
  * may see the socket where a configuration exposes the directory. But a guest
  * cannot have a descriptor of a namespace above its own.
+ *
+ * A server (cellblock --serve) has one such socket for all of its sessions.
  */
 #ifndef REPL_ATTACH_ATTACH_H
 #define REPL_ATTACH_ATTACH_H
@@ -58,6 +60,7 @@ enum attach_kind {
 			     * waits for the client, which can stop */
 	ATTACH_SIDE,	    /* run a program beside: answered with a socket */
 	ATTACH_WATCH,	    /* answered; packets follow (struct watcher_head) */
+	ATTACH_LIST,	    /* of a server: answered with a memory file */
 	/* On a link, with ATTACH_ATTACH from a client that was stopped: */
 	ATTACH_SIGNAL = 96, /* signal `number` has come */
 };
@@ -67,7 +70,7 @@ struct attach_request {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t kind;
-	int32_t number;
+	int32_t number; /* of a signal; of a server's session (ATTACH_END) */
 	uint32_t reserved;
 	char text[ATTACH_TEXT];
 	/* Only the same version understands the fields from here on. */
@@ -104,6 +107,15 @@ struct attach_status {
 	int64_t away_ms; /* since it was detached; -1: attached */
 	int64_t cpu_ms, memory_bytes, home_bytes, home_files;
 	char who[64], from[64], build[32];
+};
+
+/* A session of a server. The memory file that answers ATTACH_LIST is a sealed
+ * array of them. In `status`, `who` is the server's address and `from` its
+ * client. */
+struct attach_entry {
+	int32_t number;
+	uint32_t reserved;
+	struct attach_status status;
 };
 
 struct attach_answer {
@@ -155,17 +167,19 @@ struct rundir_of {
 	const char *state_dir; /* borrowed; NULL: unknown */
 };
 
-/* The highest number of a session. */
-#define RUNDIR_IDS 1000
+/* The highest number of a session; of a server. The numbers of servers begin
+ * behind those of sessions. */
+#define RUNDIR_SESSIONS 1000
+#define RUNDIR_IDS (2 * RUNDIR_SESSIONS)
 
 /* Open the directory with all sockets of the person; the first session chose
  * it. A descriptor, or -1: the person has no session. */
 int rundir_open(const struct rundir_of *of, char path[static PATH_MAX]);
 
-/* Bind the lowest free number in the directory of the person's sessions; the
- * first session chooses the first directory that works. A listening socket;
- * *id is the number, *dir the directory (the caller closes), `path` its name.
- * -1 with e: there is no socket. */
+/* Bind the lowest free number from *id on in the directory of the person's
+ * sessions; the first session chooses the first directory that works. A
+ * listening socket; *id is the number, *dir the directory (the caller closes),
+ * `path` its name. -1 with e: there is no socket. */
 int rundir_bind(const struct rundir_of *of, int *dir,
 	char path[static PATH_MAX], int *id, struct err *e);
 
@@ -200,8 +214,10 @@ struct control_request {
 struct control *control_new(int link);
 void control_free(struct control *d);
 
-/* Bind the socket of the session. 0, or -1 with e: there is none. */
-int control_open(struct control *d, const struct rundir_of *of, struct err *e);
+/* Bind the socket of the session, or of the server. 0, or -1 with e: there is
+ * none. */
+int control_open(struct control *d, const struct rundir_of *of, bool server,
+	struct err *e);
 
 /* True if the session has a socket. */
 bool control_is_open(const struct control *d);
@@ -301,6 +317,12 @@ const char *logout_tell(const struct logout *l);
 int query_ask(int sock, enum attach_kind kind, const char *text,
 	struct attach_answer *a, struct err *e);
 
+/* End session `number` of a server (0: the session itself). As query_ask(). */
+int query_end(int sock, int number, const char *text, struct err *e);
+
+/* Ask a server for its sessions: *v (caller frees) and *n. 0, or -1 with e. */
+int query_list(int sock, struct attach_entry **v, size_t *n, struct err *e);
+
 /* Ask for a program beside the session: the socket for jail_adopt(), or -1 with
  * e. `sock` must stay open while the program runs. */
 int query_side(int sock, struct err *e);
@@ -331,6 +353,7 @@ int watcher_run(int sock, const char *name, struct terminal *t, struct err *e);
 struct registry_entry {
 	int dir; /* owned by the registry; one for each person */
 	int id;
+	int part; /* number of a session of server `id`; 0: none */
 	uid_t uid;
 	char user[64];
 	bool answered;
@@ -338,25 +361,33 @@ struct registry_entry {
 	struct attach_status status;
 };
 
+/* What registry_open() lists. */
+enum registry_scope {
+	REGISTRY_OWN,	  /* the person's sessions */
+	REGISTRY_SERVERS, /* and those of the person's servers */
+	REGISTRY_ALL,	  /* and both of every account */
+};
+
 struct registry {
 	struct registry_entry *v;
 	size_t n;
 	int *dirs;
 	size_t ndirs;
+	enum registry_scope scope;
 	int64_t until_ms; /* deadline for one person's sessions */
 	bool full;	  /* registry_ask(): the person can have no more */
 };
 
-/* List the sessions of the person `user`, and with `all` of every account. 0,
- * or -1 with e. */
+/* List sessions; `user` is the person. 0, or -1 with e. */
 int registry_open(struct registry *r, const struct rundir_of *of,
-	const char *user, bool all, struct err *e);
+	const char *user, enum registry_scope scope, struct err *e);
 void registry_free(struct registry *r);
 
 /* Write what an entry has: "of 14:02 · 4 cells · 2 files". */
 void registry_describe(const struct registry_entry *v, char *buf, size_t size);
 
-/* Name an entry: "7" for one's own session, else "ann/7". */
+/* Name an entry: "7" for one's own session, "s1.7" for one of one's server 1,
+ * else "ann/7". */
 #define REGISTRY_NAME 96
 void registry_name(const struct registry_entry *v, char *buf, size_t size);
 

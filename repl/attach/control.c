@@ -90,11 +90,13 @@ void control_free(struct control *d)
 	free(d);
 }
 
-int control_open(struct control *d, const struct rundir_of *of, struct err *e)
+int control_open(struct control *d, const struct rundir_of *of, bool server,
+	struct err *e)
 {
 	d->ns = query_namespace(e);
 	if (d->ns < 0)
 		return -1;
+	d->id = server ? RUNDIR_SESSIONS + 1 : 1;
 	d->listener = rundir_bind(of, &d->dir, d->place, &d->id, e);
 	return d->listener < 0 ? -1 : 0;
 }

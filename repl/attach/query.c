@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,6 +25,8 @@
 /* A command that the session runs may delay these answers. */
 #define SIDE_MS 10000
 #define WATCH_MS 15000
+/* Most sessions of a server that we list. */
+#define ENTRIES_MAX 100000
 
 int query_namespace(struct err *e)
 {
@@ -42,11 +45,8 @@ void query_begin(
 		snprintf(r->text, sizeof(r->text), "%s", text);
 }
 
-static void end_strings(struct attach_answer *a)
+static void end_status(struct attach_status *s)
 {
-	struct attach_status *s = &a->status;
-
-	a->text[sizeof(a->text) - 1] = '\0';
 	s->who[sizeof(s->who) - 1] = '\0';
 	s->from[sizeof(s->from) - 1] = '\0';
 	s->build[sizeof(s->build) - 1] = '\0';
@@ -67,7 +67,8 @@ static int read_answer(
 		return err_set(e, "the session did not answer");
 	*a = (struct attach_answer){0};
 	memcpy(a, buf, (size_t)n < sizeof(*a) ? (size_t)n : sizeof(*a));
-	end_strings(a);
+	a->text[sizeof(a->text) - 1] = '\0';
+	end_status(&a->status);
 	if (a->magic != ATTACH_MAGIC)
 		return err_set(e, "what answers there is no session");
 	return a->word == ATTACH_NO ? err_set(e, "%s", a->text) : 0;
@@ -96,6 +97,48 @@ int query_ask(int sock, enum attach_kind kind, const char *text,
 
 	query_begin(&r, kind, text);
 	return ask_session(sock, &r, ANSWER_MS, a, NULL, e);
+}
+
+int query_end(int sock, int number, const char *text, struct err *e)
+{
+	struct attach_request r;
+	struct attach_answer a;
+
+	query_begin(&r, ATTACH_END, text);
+	r.number = number;
+	return ask_session(sock, &r, ANSWER_MS, &a, NULL, e);
+}
+
+/* Copy the entries of a list. A planted process may answer with any file:
+ * io_sealed_size() knows those that hold nobody up. */
+static int copy_list(int fd, struct attach_entry **v, size_t *n, struct err *e)
+{
+	off_t size = fd >= 0 ? io_sealed_size(fd) : -1;
+
+	if (size < 0 || size % (off_t)sizeof(**v) != 0 ||
+		size > (off_t)(ENTRIES_MAX * sizeof(**v)))
+		return err_set(e, "the server's list is malformed");
+	*n = (size_t)size / sizeof(**v);
+	*v = calloc(*n + 1, sizeof(**v));
+	if (!*v || pread(fd, *v, (size_t)size, 0) != size)
+		return err_errno(e, "read the server's list");
+	for (size_t i = 0; i < *n; i++)
+		end_status(&(*v)[i].status);
+	return 0;
+}
+
+int query_list(int sock, struct attach_entry **v, size_t *n, struct err *e)
+{
+	struct attach_request r;
+	struct attach_answer a;
+	auto_close int fd = -1;
+
+	*v = NULL;
+	*n = 0;
+	query_begin(&r, ATTACH_LIST, NULL);
+	if (ask_session(sock, &r, ANSWER_MS, &a, &fd, e) < 0)
+		return -1;
+	return copy_list(fd, v, n, e);
 }
 
 int query_side(int sock, struct err *e)

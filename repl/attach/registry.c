@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define USERS 10000
-#define NUMBER_SIZE 16
+#define NUMBER_SIZE 32
 /* After so long without a key the person may sit elsewhere. */
 #define SILENT_MS (10 * 60 * 1000)
 /* The longest wait for all silent sessions of one person together. */
@@ -58,14 +58,50 @@ static int add_session(
 	return 0;
 }
 
+/* Add the sessions of a server; a server that does not answer is an entry. */
+static int add_server(
+	struct registry *r, int dir, int id, uid_t uid, const char *user)
+{
+	auto_close int sock = rundir_connect(dir, id, uid);
+	auto_free struct attach_entry *list = NULL;
+	bool answered = false;
+	size_t n = 0;
+
+	if (sock < 0 && errno == ECONNREFUSED)
+		return 0;
+	if (sock >= 0 && now_ms() <= r->until_ms)
+		answered = query_list(sock, &list, &n, NULL) == 0;
+	for (size_t i = 0; i < (answered ? n : 1); i++) {
+		struct registry_entry *v;
+
+		if (array_grow(&r->v, r->n, sizeof(*r->v)) < 0)
+			return -1;
+		v = &r->v[r->n++];
+		*v = (struct registry_entry){
+			.dir = dir, .id = id, .uid = uid, .answered = answered};
+		snprintf(v->user, sizeof(v->user), "%s", user ? user : "");
+		if (!answered)
+			break;
+		v->part = list[i].number;
+		v->status = list[i].status;
+	}
+	return 0;
+}
+
 static int add_dir(struct registry *r, int dir, uid_t uid, const char *user)
 {
 	int ids[RUNDIR_IDS];
 	size_t n = rundir_list(dir, ids, RUNDIR_IDS);
 
-	for (size_t i = 0; i < n; i++)
-		if (add_session(r, dir, ids[i], uid, user) < 0)
+	for (size_t i = 0; i < n; i++) {
+		bool server = ids[i] > RUNDIR_SESSIONS;
+
+		if (server && r->scope == REGISTRY_OWN)
+			continue;
+		if ((server ? add_server : add_session)(
+			    r, dir, ids[i], uid, user) < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -110,13 +146,13 @@ static int add_everybody(struct registry *r, uid_t but)
 }
 
 int registry_open(struct registry *r, const struct rundir_of *of,
-	const char *user, bool all, struct err *e)
+	const char *user, enum registry_scope scope, struct err *e)
 {
 	int failed;
 
-	*r = (struct registry){0};
+	*r = (struct registry){.scope = scope};
 	failed = add_person(r, of, user);
-	if (!failed && all)
+	if (!failed && scope == REGISTRY_ALL)
 		failed = add_everybody(r, of->uid);
 	return failed ? err_errno(e, "list the sessions") : 0;
 }
@@ -135,19 +171,34 @@ static bool is_own(const struct registry_entry *v)
 	return v->uid == getuid();
 }
 
+/* "7"; "s1.7" for session 7 of server 1. */
+static void write_number(
+	const struct registry_entry *v, char number[static NUMBER_SIZE])
+{
+	int server = v->id - RUNDIR_SESSIONS;
+
+	if (server <= 0)
+		snprintf(number, NUMBER_SIZE, "%d", v->id);
+	else if (v->part)
+		snprintf(number, NUMBER_SIZE, "s%d.%d", server, v->part);
+	else
+		snprintf(number, NUMBER_SIZE, "s%d", server);
+}
+
 void registry_name(const struct registry_entry *v, char *buf, size_t size)
 {
-	if (is_own(v))
-		snprintf(buf, size, "%d", v->id);
-	else
-		snprintf(buf, size, "%s/%d", v->user, v->id);
+	char number[NUMBER_SIZE];
+
+	write_number(v, number);
+	snprintf(buf, size, "%s%s%s", is_own(v) ? "" : v->user,
+		is_own(v) ? "" : "/", number);
 }
 
 static bool has_number(const struct registry_entry *v, const char *id)
 {
 	char number[NUMBER_SIZE];
 
-	snprintf(number, sizeof(number), "%d", v->id);
+	write_number(v, number);
 	return !strcmp(id, number);
 }
 
@@ -238,7 +289,7 @@ const struct registry_entry *registry_find(
 
 bool registry_is_offered(const struct registry_entry *v)
 {
-	return v->answered &&
+	return v->answered && !v->part &&
 	       (v->status.away_ms >= 0 || v->status.idle_ms > SILENT_MS);
 }
 
@@ -501,6 +552,13 @@ static void add_row(struct text_table *t, const struct registry_entry *v)
 		return;
 	}
 	text_safe(from, sizeof(from), s->from, strlen(s->from));
+	if (v->part) {
+		size_t n = strlen(from);
+
+		snprintf(from + n, sizeof(from) - n, " at ");
+		n = strlen(from);
+		text_safe(from + n, sizeof(from) - n, s->who, strlen(s->who));
+	}
 	name_time(s->began, since, sizeof(since));
 	if (s->state == ATTACH_RUNS)
 		snprintf(cell, sizeof(cell), "running %s",
@@ -524,15 +582,23 @@ static int print_json(const struct registry *r, FILE *f)
 	for (size_t i = 0; i < r->n && !failed; i++) {
 		const struct registry_entry *v = &r->v[i];
 		const struct attach_status *s = &v->status;
-		char who[160], from[160], build[80], number[NUMBER_SIZE];
+		char who[160], from[160], build[80], server[160],
+			number[NUMBER_SIZE];
 		json_t *o;
 
 		text_safe(who, sizeof(who), v->user, strlen(v->user));
 		text_safe(from, sizeof(from), s->from, strlen(s->from));
+		text_safe(server, sizeof(server), s->who, strlen(s->who));
 		text_safe(build, sizeof(build), s->build, strlen(s->build));
-		snprintf(number, sizeof(number), "%d", v->id);
-		o = json_pack("{s:i, s:s, s:s, s:b}", "id", v->id, "number",
-			number, "who", who, "answers", v->answered);
+		write_number(v, number);
+		o = json_pack("{s:s, s:s, s:b}", "number", number, "who", who,
+			"answers", v->answered);
+		if (o && v->id <= RUNDIR_SESSIONS)
+			failed |= json_object_set_new(
+				o, "id", json_integer(v->id));
+		if (o && v->part)
+			failed |= json_object_set_new(
+				o, "server", json_string(server));
 		if (o && v->answered)
 			failed = json_object_update_new(o,
 				json_pack("{s:s, s:I, s:I, s:b, s:b, s:i, s:I, "

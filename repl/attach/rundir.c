@@ -247,7 +247,9 @@ static int bind_one(int sock, int dir, int id)
 
 static int bind_lowest(int sock, int dir, int *id)
 {
-	for (*id = 1; *id <= RUNDIR_IDS; ++*id) {
+	int last = *id + RUNDIR_SESSIONS - 1;
+
+	for (; *id <= last; ++*id) {
 		if (bind_one(sock, dir, *id) == 0)
 			return 0;
 		if (errno != EADDRINUSE)
@@ -284,7 +286,7 @@ static int listen_in(int dir, int *id, struct err *e)
 int rundir_bind(const struct rundir_of *of, int *dir,
 	char path[static PATH_MAX], int *id, struct err *e)
 {
-	int sock = -1;
+	int sock = -1, first = *id;
 
 	*dir = rundir_open(of, path);
 	if (*dir >= 0) {
@@ -294,6 +296,7 @@ int rundir_bind(const struct rundir_of *of, int *dir,
 		return sock;
 	}
 	for (size_t i = 0; i < PLACES && sock < 0; i++) {
+		*id = first;
 		*dir = open_place(of, i, true, path, e);
 		if (*dir >= 0 && (sock = listen_in(*dir, id, e)) < 0)
 			fd_drop(dir);

@@ -793,6 +793,11 @@ struct connections_peer http_peer(const struct exchange *x)
 	return x->peer;
 }
 
+const char *http_client(const struct exchange *x)
+{
+	return connections_name(x->client);
+}
+
 void http_set_peer(struct exchange *x, struct connections_peer peer)
 {
 	x->peer = peer;

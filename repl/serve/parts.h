@@ -14,6 +14,7 @@
  *	traffic.c	figures of the requests to each path
  *	jobs.c		requests that wait for a jail, or run in one
  *	reload.c	the configuration and the tokens, read again
+ *	operator.c	--sessions and --end, for sessions of the server
  *	repeats.c	answers to requests that clients may send again
  *	route.c		the handler of each path, and who may ask it
  *	sessions.c	sessions that outlive a request
@@ -43,6 +44,7 @@ struct exchange;
 struct form;
 struct connections;
 struct connections_client;
+struct control;
 struct framing;
 struct http;
 struct http_session;
@@ -545,6 +547,9 @@ size_t http_of_client(const struct exchange *x);
 struct connections_peer http_peer(const struct exchange *x);
 void http_set_peer(struct exchange *x, struct connections_peer peer);
 
+/* The address or the user that sent the request, in words. */
+const char *http_client(const struct exchange *x);
+
 /* The caller's own pointer for an exchange. */
 void http_set_own(struct exchange *x, void *own);
 void *http_own(const struct exchange *x);
@@ -803,6 +808,13 @@ const struct strbuf *repeats_body(const struct repeat *e);
 /* Forget the answers that are older than serve.answers_keep. */
 void repeats_sweep(struct repeats *s);
 
+/* ---- operator.c ---- */
+
+/* Serve the requests that have come to the server's control socket (NULL: there
+ * is none). `address` names the server. */
+void operator_turn(struct control *d, struct sessions *s, const char *address,
+	const struct log *log);
+
 /* ---- route.c ---- */
 
 /* Borrowed. */
@@ -929,6 +941,26 @@ void sessions_sweep(struct sessions *s);
  * the events of that cell. */
 int sessions_resume(struct http_session *se, struct exchange *x, unsigned cell,
 	const char *id);
+
+/* End the session of this number, and tell its client why from now on. False:
+ * there is none. */
+bool sessions_stop(struct sessions *s, int number, const char *why);
+
+/* The next session that is not over and has a jail: after `se`, or the first
+ * (NULL). */
+const struct http_session *sessions_next(
+	const struct sessions *s, const struct http_session *se);
+
+/* What an operator is told. */
+struct sessions_told {
+	int number;		     /* from 1 on, and never used again */
+	const char *client;	     /* who began it, in words; borrowed */
+	int64_t born_ms, touched_ms; /* now_ms() */
+	uint32_t cells;
+	bool runs; /* a cell */
+};
+
+void sessions_tell(const struct http_session *se, struct sessions_told *t);
 
 /* For struct http_calls: write more of a stream; forget an exchange that is
  * over (true: a session served it). */

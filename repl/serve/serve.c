@@ -67,8 +67,9 @@ struct serve {
 	struct process process;
 	struct route route;
 	int notify, clients;
-	int terminal;	 /* a descriptor of it, or -1 */
-	int descriptors; /* most of them */
+	int terminal;		 /* a descriptor of it, or -1 */
+	int descriptors;	 /* most of them */
+	struct control *control; /* or NULL */
 	struct pollfd *polls;
 	size_t room;
 	int64_t swept_ms;
@@ -255,6 +256,11 @@ int serve_open(struct serve **out, const struct config *cfg,
 const char *serve_address(const struct serve *s)
 {
 	return s->listen.shown;
+}
+
+void serve_set_control(struct serve *s, struct control *d)
+{
+	s->control = d;
 }
 
 int serve_is_open(const struct serve *s)
@@ -515,6 +521,7 @@ int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 	say_clients(s);
 	notify_say(s->notify, "READY=1");
 	while (!check_end(s, signals)) {
+		operator_turn(s->control, s->sessions, s->listen.shown, log);
 		if (fill_polls(s, signals->fd, &at) < 0)
 			return err_errno(e, "serve");
 		if (poll(s->polls, at.n, at.timeout_ms) < 0 && errno != EINTR)

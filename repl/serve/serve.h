@@ -14,6 +14,7 @@
 
 struct config;
 struct config_errors;
+struct control;
 struct err;
 struct jail_spec;
 struct log;
@@ -44,6 +45,10 @@ int serve_open(struct serve **out, const struct config *cfg,
  * connect without a token. */
 const char *serve_address(const struct serve *s);
 int serve_is_open(const struct serve *s);
+
+/* Let who may use this control socket (borrowed; `signals` wakes for it) list
+ * and end sessions. */
+void serve_set_control(struct serve *s, struct control *d);
 
 /* Serve until a signal comes, and serve.drain longer; then answer the requests
  * that were accepted. A second signal ends that. 0, or -1 with e. */

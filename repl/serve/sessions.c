@@ -49,6 +49,8 @@ static const char over_words[] = "The session is over";
 struct http_session {
 	struct http_session *next;
 	char id[ID_MAX + 1];	      /* "": clients cannot find it */
+	int number;		      /* for operators */
+	char client[128];	      /* and in words */
 	struct connections_peer peer; /* the client that began it */
 	struct jail *jail;	      /* NULL: not made yet, or over */
 	struct cells *cells;	      /* NULL when `jail` is */
@@ -82,6 +84,7 @@ struct sessions {
 	const struct log *log;
 	char name[NAME_MAX_LEN + 1];
 	struct http_session *first; /* the oldest */
+	int last;		    /* number of the last session */
 };
 
 /* ---- open and close ---- */
@@ -705,6 +708,16 @@ static void take_exchange(struct http_session *se, struct exchange *x)
 	http_set_own(x, se);
 }
 
+/* "10.8.0.7"; of a tenant "grader, 10.8.0.7". */
+static void name_client(const struct sessions *s, struct http_session *se,
+	const struct exchange *x)
+{
+	const char *tenant = tenants_name(s->rules.tenants, se->peer);
+
+	snprintf(se->client, sizeof(se->client), "%s%s%s", tenant ? tenant : "",
+		tenant ? ", " : "", http_client(x));
+}
+
 int sessions_begin(struct sessions *s, struct exchange *x, struct terms *t)
 {
 	struct http_session *se = calloc(1, sizeof(*se)), **at = &s->first;
@@ -718,6 +731,8 @@ int sessions_begin(struct sessions *s, struct exchange *x, struct terms *t)
 	se->request.form = REQUEST_SESSION;
 	se->log = *s->log;
 	se->peer = http_peer(x);
+	se->number = ++s->last;
+	name_client(s, se, x);
 	make_id(s, se->id);
 	while (*at)
 		at = &(*at)->next;
@@ -850,6 +865,41 @@ static void check_events(const struct sessions *s, struct http_session *se)
 		sessions_interrupt(se);
 	else if (!se->serves)
 		se->resumable = false;
+}
+
+/* ---- operators ---- */
+
+const struct http_session *sessions_next(
+	const struct sessions *s, const struct http_session *se)
+{
+	for (se = se ? se->next : s->first; se; se = se->next)
+		if (!is_over(se) && se->cells)
+			return se;
+	return NULL;
+}
+
+void sessions_tell(const struct http_session *se, struct sessions_told *t)
+{
+	*t = (struct sessions_told){.number = se->number,
+		.client = se->client,
+		.born_ms = se->born_ms,
+		.touched_ms = se->touched_ms,
+		.cells = cells_count(se->cells),
+		.runs = cells_has_begun(se->cells)};
+}
+
+bool sessions_stop(struct sessions *s, int number, const char *why)
+{
+	struct http_session *se = s->first;
+
+	while (se && (se->number != number || is_over(se)))
+		se = se->next;
+	if (!se)
+		return false;
+	se->serves = false;
+	refuse_client(se, 410, over_words, why);
+	retire_session(s, se, why);
+	return true;
 }
 
 /* Free the last request of an idle session. */

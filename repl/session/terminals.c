@@ -562,6 +562,7 @@ static void serve_client(struct session *s, struct control_request *v)
 		break;
 	case ATTACH_STATUS:
 	case ATTACH_SIDE:
+	case ATTACH_LIST:
 	case ATTACH_SIGNAL:
 		break;
 	}

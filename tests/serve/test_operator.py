@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""cellblock --sessions and --end: the sessions of a server."""
+import contextlib
+import json
+import os
+import socket
+import subprocess
+
+import hosttree
+from client import JSON
+
+SESSIONS = "/v1/sessions"
+
+
+def begin(server, *more):
+    r = server.curl("POST", SESSIONS, {}, *more)
+    assert r.status == 201, r
+    return r.json["id"]
+
+
+def cell(server, session, code):
+    return server.curl("POST", f"{SESSIONS}/{session}/cells", {"code": code})
+
+
+def state_of(server, session):
+    return server.curl("GET", f"{SESSIONS}/{session}")
+
+
+def listed(cb):
+    r = cb.run("--sessions", "--json")
+    assert r.code == 0, r
+    return {s["number"]: s for s in json.loads(r.text)}
+
+
+def directory(cb):
+    return cb.home / ".local/state/cellblock/live"
+
+
+@contextlib.contextmanager
+def place(cb, number):
+    """A short path of a socket there."""
+    fd = os.open(directory(cb), os.O_RDONLY)
+    try:
+        yield f"/proc/self/fd/{fd}/{number}"
+    finally:
+        os.close(fd)
+
+
+def test_sessions_of_a_server_are_listed(serve, cb):
+    server = serve()
+    assert listed(cb) == {}
+    first, second = begin(server), begin(server, "--interface", "127.0.0.2")
+    assert cell(server, second, "x = 1").status == 200
+    found = listed(cb)
+    assert list(found) == ["s1.1", "s1.2"]
+    assert [s["from"] for s in found.values()] == ["127.0.0.1", "127.0.0.2"]
+    assert {s["server"] for s in found.values()} == \
+        {f"127.0.0.1:{server.port}"}
+    assert [s["cell"] for s in found.values()] == [0, 1]
+    assert {s["pid"] for s in found.values()} == {server.process.pid}
+    lines = cb.run("--sessions").text.splitlines()
+    assert f"127.0.0.2 at 127.0.0.1:{server.port}" in lines[2], lines
+    # The id, which is a secret, is not among what is told.
+    assert first not in str(found) and first not in str(lines)
+    another = serve()
+    begin(another)
+    assert list(listed(cb)) == ["s1.1", "s1.2", "s2.1"]
+
+
+def test_a_session_is_ended_and_its_client_is_told(serve, cb):
+    server = serve()
+    ids = [begin(server) for _ in range(3)]
+    r = cb.run("--end", "s1.2", "-m", "the host is\nupdated")
+    assert r.code == 0 and r.text.startswith("ended session s1.2 of "), r
+    r = state_of(server, ids[1])
+    assert r.status == 410 and r.json["detail"] == \
+        "The session is over: the operator ended it: the host is\nupdated"
+    assert cell(server, ids[1], "1").status == 410
+    assert list(listed(cb)) == ["s1.1", "s1.3"]
+    # controls: the others work; no number comes twice; what is over is over
+    assert cell(server, ids[0], "6 * 7").json["output"] == "42\n"
+    begin(server)
+    assert list(listed(cb)) == ["s1.1", "s1.3", "s1.4"]
+    for name in "s1.2", "s1.9", "s2.1", "s1", "1001":
+        r = cb.run("--end", name)
+        assert r.code == 1 and f"no session {name}" in r.said, r
+    r = cb.run("--end", "all")
+    assert r.code == 0 and len(r.text.splitlines()) == 3, r
+    assert listed(cb) == {} and server.figures()["sessions"] == 0
+    server.await_rest()
+    assert cell(server, begin(server), "1").status == 200
+
+
+def test_a_cell_that_runs_is_ended_with_its_session(serve, cb):
+    server = serve()
+    session = begin(server)
+    for stream in [], ["-H", "Accept: text/event-stream"]:
+        with subprocess.Popen(
+                ["curl", "-sS", *stream, "-H", "Content-Type: application/json",
+                 "-d", json.dumps({"code": "import time; time.sleep(99)"}),
+                 f"{server.url}{SESSIONS}/{session}/cells"],
+                stdout=subprocess.PIPE) as p:
+            name, = hosttree.until(
+                lambda: [n for n, s in listed(cb).items() if s["running"]],
+                "it runs")
+            assert cb.run("--end", name).code == 0
+            said = p.stdout.read().decode()
+        assert "the operator ended it" in said, said
+        assert ("event: error" in said) == bool(stream)
+        session = begin(server)
+    assert state_of(server, session).status == 200
+
+
+def test_they_are_no_sessions_of_a_prompt(serve, cb):
+    server = serve("-s", "serve.sessions=8")
+    session = begin(server)
+    for args in (["--watch", "s1.1"], ["--message", "s1.1", "hello"]):
+        r = cb.run(*args)
+        assert r.code == 1 and "has no terminal" in r.said, r
+    for _ in range(4):          # as many as session.per_user
+        begin(server)
+    # No question comes, and the person's first session is number 1.
+    s = cb.session("-s", "session.linger=10m")
+    assert "1" in listed(cb) and len(listed(cb)) == 6
+    s.run("6 * 7")
+    assert cb.run("--end", "1").code == 0
+    assert state_of(server, session).status == 200
+
+
+def test_what_asks_badly_holds_nobody_up(serve, cb):
+    server = serve()
+    begin(server)
+    kept = []
+    for data in (b"", b"x", b"\0" * 700, os.urandom(5000)) * 5:
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with place(cb, 1001) as path:
+            s.connect(path)
+        if data:
+            s.send(data)
+        kept.append(s)
+    assert server("GET", "/health").status == 200
+    hosttree.until(lambda: list(listed(cb)) == ["s1.1"], "it answers", 20)
+    for s in kept:
+        s.close()
+
+
+def test_what_answers_badly_is_said(serve, cb):
+    serve()                     # makes the directory
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        with place(cb, 1002) as path:
+            s.bind(path)
+        s.listen()
+        found = listed(cb)      # nobody accepts
+        assert found["s2"]["answers"] is False
+        assert "does not answer" in cb.run("--sessions").text
+    # Without a listener, the socket is removed.
+    assert listed(cb) == {} and not (directory(cb) / "1002").exists()
+
+
+def test_a_server_that_is_gone_leaves_no_entry(serve, cb):
+    server = serve()
+    begin(server)
+    assert list(listed(cb)) == ["s1.1"]
+    assert server.end() == 0
+    assert listed(cb) == {}
+    assert [p.name for p in directory(cb).iterdir()] == []
+    again = serve()
+    again("POST", SESSIONS, b"", JSON)
+    assert list(listed(cb)) == ["s1.1"]
+
+
+def test_without_a_place_for_the_socket_it_serves(serve, cb):
+    (cb.home / ".local").write_text("no directory")
+    server = serve()
+    assert cell(server, begin(server), "6 * 7").json["output"] == "42\n"
+    assert cb.run("--sessions", "--json").text.strip() == "[]"
