@@ -104,6 +104,8 @@ static void open_control(struct invocation *r, struct serve *s)
 	char state[PATH_MAX];
 	auto_close int dir = -1;
 
+	if (!r->cfg.attach)
+		return;
 	run_find_places(r, &of, state);
 	if (of.state_dir)
 		dir = history_open_dir(of.state_dir, &r->no_control);

@@ -174,3 +174,9 @@ def test_without_a_place_for_the_socket_it_serves(serve, cb):
     server = serve()
     assert cell(server, begin(server), "6 * 7").json["output"] == "42\n"
     assert cb.run("--sessions", "--json").text.strip() == "[]"
+
+
+def test_no_socket_where_sessions_have_none(serve, cb):
+    server = serve("-s", "session.attach=no")
+    assert cell(server, begin(server), "6 * 7").json["output"] == "42\n"
+    assert listed(cb) == {} and not directory(cb).exists()
