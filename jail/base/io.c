@@ -257,6 +257,13 @@ int io_lock(int fd, int within_ms)
 	return 0;
 }
 
+int io_is_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
 int io_set_nonblock(int fd, int on)
 {
 	int fl = fcntl(fd, F_GETFL);

@@ -121,6 +121,10 @@ ssize_t io_recv_fds(
  * keeps it. */
 int io_lock(int fd, int within_ms);
 
+/* True if read(2) would not wait. A process that is stopped behind poll(2) looks
+ * once more: another may have read the bytes meanwhile. */
+int io_is_readable(int fd);
+
 /* Set or clear O_NONBLOCK. 0, or -1 with errno. */
 int io_set_nonblock(int fd, int on);
 

@@ -74,9 +74,12 @@ static enum editor_result call_watchers(
 static enum editor_result read_bytes(struct editor *ed)
 {
 	struct input *in = &ed->input;
-	ssize_t n = read(ed->opts.in, in->queue, sizeof(in->queue));
 	struct termios t;
+	ssize_t n;
 
+	if (!io_is_readable(ed->opts.in))
+		return EDITOR_GO_ON;
+	n = read(ed->opts.in, in->queue, sizeof(in->queue));
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return EDITOR_GO_ON;
 	if (n < 0 && errno != EIO) {

@@ -67,7 +67,7 @@ int question_keys(struct session *s, struct keys *keys, struct key *out)
 		}
 		if (n == 0) {
 			n = keys_timeout(keys, out);
-		} else if (!p[0].revents) {
+		} else if (!p[0].revents || !io_is_readable(s->term->in)) {
 			continue;
 		} else if (read(s->term->in, &byte, 1) != 1) {
 			terminal_signals_take(s->signals, SIGHUP);

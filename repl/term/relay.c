@@ -380,9 +380,12 @@ void relay_send_line(struct relay *r, const char *s, size_t n)
 static void keys_read(struct relay *r)
 {
 	char buf[KEYS_READ];
-	ssize_t n = read(r->with.term->in, buf, sizeof(buf));
 	struct strbuf keys = {0};
+	ssize_t n;
 
+	if (!io_is_readable(r->with.term->in))
+		return;
+	n = read(r->with.term->in, buf, sizeof(buf));
 	if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
 		r->keys_ended = true;
 	if (n > 0)
