@@ -207,6 +207,9 @@ static void detach_terminal(struct session *s)
 {
 	char text[ATTACH_TEXT];
 
+	/* A client that was killed has restored nothing. */
+	if (!detached_is_gone(s) && job_is_in_front(s->term->in))
+		terminal_restore(s->term);
 	if (!detached_is_gone(s) && leave_terminal(s) < 0) {
 		session_end_by(s, SIGHUP);
 		return;
@@ -250,7 +253,6 @@ int terminals_detach(struct session *s, struct err *e)
 		return err_set(e, "nobody could come back to this session: "
 				  "its socket was removed");
 	terminal_measure(s->term);
-	terminal_restore(s->term);
 	detach_terminal(s);
 	return 0;
 }

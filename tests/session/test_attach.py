@@ -2,6 +2,7 @@
 """A session outlives its terminal, and terminals come and go."""
 import contextlib
 import os
+import pathlib
 import re
 import select
 import signal
@@ -109,6 +110,22 @@ def test_a_client_that_dies_costs_nothing(many, how):
     assert t.run("x + 1") == "42"
 
 
+@pytest.mark.parametrize("cell", ["import time; time.sleep(60)",
+                                  "input('? ')"])
+def test_a_client_that_is_killed_leaves_no_modes(many, cell):
+    s = term.Session(["sh", "-c", '"$0"; echo "=$?"; sleep 99', CELLBLOCK],
+                     env=many.cb.env, cwd=many.cb.work)
+    many.cb.open.append(s)
+    s.start()
+    s.enter(cell)
+    s.wait(lambda: not s.at_prompt(), "the cell")
+    client = int(pathlib.Path(f"/proc/{s.process.pid}/task/{s.process.pid}"
+                              "/children").read_text().split()[0])
+    os.kill(client, signal.SIGKILL)
+    s.expect("=137$")
+    s.wait(lambda: s.terminal_modes() == s.before, "the terminal as it was")
+
+
 def test_a_session_is_offered_in_one_line(many):
     s = many.start()
     s.run("x = 41")
@@ -188,8 +205,9 @@ def test_idle_is_since_any_key_or_the_end_of_a_cell(many):
     s.wait_prompt()
     row = s.enter("print('on'); input()")
     s.expect_since(row, "^on")
-    long = many.until(lambda e: e["answers"] and e["idle_ms"] > 3000,
-                      "some time to pass")
+    # Each question draws the line anew: somebody reads that.
+    s.wait(lambda: many.only()["idle_ms"] > 3000, "some time to pass")
+    long = many.only()
     s.type("y")
     many.until(lambda e: e["answers"] and e["idle_ms"] < long["idle_ms"],
                "the key to be seen")
