@@ -131,8 +131,12 @@ void engine_close(struct engine *en)
 {
 	if (!en)
 		return;
-	if (en->el)
+	if (en->el) {
+		/* Each read has restored the modes. el_end() would do so once
+		 * more, and drop the keys that wait. */
+		el_wset(en->el, EL_EDITMODE, 0);
 		el_end(en->el);
+	}
 	if (en->null)
 		fclose(en->null);
 	free(en);

@@ -37,6 +37,7 @@ struct line_editor {
 	struct editor *editor; /* NULL: no cell has waited yet */
 	struct history *history;
 	int crowded; /* reads of output since the last read of keys */
+	bool moved;  /* another terminal is here than the editor knows */
 };
 
 int line_open(struct session *s, struct err *e)
@@ -76,23 +77,34 @@ static int open_editor(struct session *s)
 	};
 	struct err e;
 
-	if (l->editor)
+	if (l->editor && !l->moved)
 		return 0;
 	if (!l->history)
 		l->history = history_new();
 	opts.history = l->history;
-	return editor_open(&l->editor, &opts, &e);
+	if (l->editor ? editor_move(l->editor, false, &e) < 0
+		      : editor_open(&l->editor, &opts, &e) < 0)
+		return -1;
+	l->moved = false;
+	/* libedit has set modes of its own. */
+	terminal_forget_modes(s->term);
+	terminal_raw(s->term);
+	return 0;
+}
+
+void line_allow(struct session *s)
+{
+	const struct terminal *t = s->term;
+
+	s->relay->edits = t->in_tty && t->out_tty && !t->dumb && !s->aside;
 }
 
 void line_take_terminal(struct session *s)
 {
-	const struct terminal *t = s->term;
-	struct line_editor *l = s->line;
-	struct err e;
-
-	s->relay->edits = t->in_tty && t->out_tty && !t->dumb && !s->aside;
-	if (l->editor && t->in_tty && editor_move(l->editor, false, &e) < 0)
-		s->relay->edits = false;
+	if (s->line)
+		s->line->moved = true;
+	if (s->relay)
+		line_allow(s);
 }
 
 bool line_begin(struct session *s)
@@ -260,7 +272,8 @@ bool line_edit(struct session *s)
 		return false;
 	row = s->output ? output_row(s->output, &n) : NULL;
 	if (!row || l->crowded >= CROWDED_MAX || !r->edits ||
-		!relay_reads_lines(r) || editor_is_plain(l->editor) ||
+		!relay_reads_lines(r) || open_editor(s) < 0 ||
+		editor_is_plain(l->editor) ||
 		editor_set_lead(l->editor, row, n) < 0) {
 		leave_line(s);
 		return false;

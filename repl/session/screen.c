@@ -461,7 +461,7 @@ void screen_begin(struct session *s)
 	pass_interrupt(s);
 	sc->relay.keys = sc->relay.stops = s->term->in_tty;
 	terminal_raw(s->term);
-	line_take_terminal(s);
+	line_allow(s);
 	editor_take_input(s->editor, &keys);
 	relay_type_ahead(&sc->relay, keys.s, keys.n);
 	strbuf_free(&keys);
@@ -513,8 +513,7 @@ void screen_take_terminal(struct session *s, bool whole)
 	const struct terminal *t = s->term;
 
 	relay_changed_terminal(&sc->relay);
-	if (s->relay)
-		line_take_terminal(s);
+	line_take_terminal(s);
 	pictures_take_terminal(s);
 	output_resize(&sc->output, t->rows, t->cols);
 	sc->output.opts.colour = t->colour;

@@ -335,8 +335,9 @@ void screen_draw_anew(struct session *s);
 int line_open(struct session *s, struct err *e);
 void line_close(struct session *s);
 
-/* A cell begins, or another terminal is here: find out whether its lines can be
- * edited. */
+/* A cell begins: find out whether its lines can be edited. */
+void line_allow(struct session *s);
+/* Another terminal is here, or the same once more. */
 void line_take_terminal(struct session *s);
 
 /* The cell waits for the person. True if we edit a line for it. */

@@ -116,6 +116,17 @@ def test_a_line_for_input_is_shown_once_behind_its_question(session):
     assert rows_of(session, row) == ["who? abcd"]
 
 
+def test_lines_typed_ahead_arrive_also_after_a_line_for_input(session):
+    ask(session, "got = [input('? ')]")
+    session.type("0\r")
+    session.wait_prompt()
+    for line in [f"got.append({n})\r" for n in range(1, 20)] + ["len(got)\r"]:
+        for key in line:
+            session.type(key)
+            time.sleep(0.001)
+    session.expect("^20$")
+
+
 def test_up_and_down_bring_lines_for_input_back(session):
     session.run("secret = 'a cell'")
     row = ask(session, "[input('? ') for _ in range(4)]")
@@ -280,7 +291,7 @@ def test_a_line_for_input_goes_to_the_prompt_when_its_cell_dies(session):
 def test_a_time_limit_ends_a_line_for_input(cb):
     s = cb.session("-s", "cell.timeout=2s")
     s.run("import threading")
-    row = ask(s, "t = threading.Timer(1, lambda: [0 for _ in iter(int, 1)]);"
+    row = ask(s, "t = threading.Timer(1, exec, ['while True: pass']);"
               " t.daemon = True; t.start(); input('? ')")
     s.type("'kept'")
     shows(s, "? 'kept'")
