@@ -339,7 +339,7 @@ HERE = {
         ("2 * 2{Ctrl-X}{Ctrl-E}{see:3 \\* 2$}{Enter}", "6"),
         ("{F3}if 1:{Enter}    print('in'){Enter}{Enter}print('out'){F3}{Enter}",
          "in\nout"),
-        ("2 ** {F1}{see:2 \\*\\*$}3{Enter}", "8"),
+        ("2 ** {F1}{see:2 \\*\\*$}3{Enter}", "…8"),
     ],
     "columns of a frame": [
         ("import pandas{Enter}", ""),
