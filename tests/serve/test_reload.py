@@ -279,7 +279,8 @@ def test_many_signals_lose_no_request(serve, tokens):
 
 def test_without_who_reads_files_it_serves_on(serve, tokens):
     server = serve(*tokens.write(TWO).args)
-    reader, = server.children("cellblock-conf")
+    reader, = hosttree.until(lambda: server.children("cellblock-conf"),
+                             "the process that reads files")
     server.tree.kill(reader)
     tokens.write("ann: avocado\n")
     for _ in range(2):

@@ -255,8 +255,8 @@ def test_a_full_home_leaves_python_room_to_start(cb):
 
 def test_a_home_too_large_for_the_memory_is_refused(cb):
     r = cb.run("-M", "64M", "--set", "home.size=60M", "-c", "1")
-    assert r.code == 2 and "expected at most 32M" in r.said, r
-    assert cb.run("-M", "64M", "--set", "home.size=32M", "-c", "1").code == 0
+    assert r.code == 2 and "expected at most 44M" in r.said, r
+    assert cb.run("-M", "64M", "--set", "home.size=44M", "-c", "1").code == 0
 
 
 def test_a_home_full_of_names_raises_oserror_and_the_session_goes_on(cb):
