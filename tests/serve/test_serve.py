@@ -701,7 +701,8 @@ def test_without_who_makes_jails_it_ends(cb):
     server = Server(cb)
     assert server("POST", "/eval", {"input": "print(1)"}).status == 200
     server.tree.look()
-    maker, = server.children("cellblock-suppl")
+    maker, = hosttree.until(lambda: server.children("cellblock-suppl"),
+                            "the supplier")
     server.tree.kill(maker)
     assert server.process.wait(30) == 1
     assert b"makes jails is gone" in server.process.stderr.read()
