@@ -235,12 +235,12 @@ class Load(threading.Thread):
     after a 503 as it is told to."""
 
     def __init__(self, lab, who, code, n=None, over=None, backs_off=False,
-                 more="", host=None):
+                 host=None):
         super().__init__()
         self.lab, self.who, self.code, self.n = lab, who, code, n
         self.host = host
         self.over = over or threading.Event()
-        self.backs_off, self.more = backs_off, more
+        self.backs_off = backs_off
         self.answers = []
 
     def run(self):
@@ -255,7 +255,7 @@ class Load(threading.Thread):
 
     def ask(self, c, mark):
         body = json.dumps(
-            {"input": f"{self.code}; print({mark!r}) # {self.more}"})
+            {"input": f"{self.code}; print({mark!r})"})
         wanted = 0
         try:
             c.request("POST", "/eval", body,
@@ -275,10 +275,10 @@ class Load(threading.Thread):
 class Rate(threading.Thread):
     """Clients of one request each, so many a second, until `over` is set."""
 
-    def __init__(self, lab, who, code, a_second, over, more=""):
+    def __init__(self, lab, who, code, a_second, over):
         super().__init__()
         self.crowd, self.over, self.a_second = [], over, a_second
-        self.make = lambda i: Load(lab, f"{who}{i}", code, 1, more=more)
+        self.make = lambda i: Load(lab, f"{who}{i}", code, 1)
 
     def run(self):
         while not self.over.wait(1 / self.a_second):

@@ -123,14 +123,12 @@ LONG = "import time; time.sleep(2)"
 def clients_of(lab, kind, over):
     if kind == "rate":
         return [Rate(lab, "r", SHORT, 20, over)]
-    if kind == "large":
-        # More than haproxy keeps of a request to repeat it.
-        return [Rate(lab, "r", SHORT, 20, over, more="x" * 100000)]
     return [Load(lab, f"c{i}", SHORT, over=over, backs_off=kind == "patient")
             for i in range(12)]
 
 
-KINDS = "rate", "large", "patient", "impatient"
+# None is longer than haproxy keeps of a request to repeat it.
+KINDS = "rate", "patient", "impatient"
 
 
 def answers_while(lab, kind, event):
