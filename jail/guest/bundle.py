@@ -3,7 +3,7 @@
 # bundle.py - a value in all the forms that it offers to Jupyter
 #
 # Runs in:   the guest, after a cell, as its user's code does
-# Trusts:    the front end. What is reported is the user's: anything
+# Trusts:    the front end. The report has bytes of the user's: anything
 # Leaves:    in the report, for each form, a piece "mime" of a line "TYPE
 #            ENCODING" and the content: text; JSON; bytes. For each that fails,
 #            a piece "note" with the reason in words

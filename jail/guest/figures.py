@@ -3,7 +3,7 @@
 # figures.py - pieces of a report, and matplotlib's figures among them
 #
 # Runs in:   the guest, after a cell, as its user's code does
-# Trusts:    the front end. What is reported is the user's: anything
+# Trusts:    the front end. The report has bytes of the user's: anything
 # Leaves:    in the report, after a line "png BYTES", a picture of each figure
 FIGURES = 20
 

@@ -19,7 +19,7 @@ LINE = re.compile(r"([ \t]*)((?:[^\W\d][^\n=!%#()]*=[ \t]*)?)"
 FIELD = re.compile(
     r"\{\{|\}\}|\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}|"
     r"\$(\$?)([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?=[^']*(?:'[^']*'[^']*)*$)")
-# What has values of Python in it: what is below it is a file, or a script.
+# The part in which values of Python stand: below it is a file, or a script.
 FIRST_LINE = re.compile(r"(?:[^\n\\]|\\.)*", re.S)
 # Habits that are a command of the shell.
 COMMANDS = {"cat": "cat ", "cp": "cp ", "ll": "ls -lF ",

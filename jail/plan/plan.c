@@ -425,8 +425,8 @@ static void show_host(struct plan_maker *m)
 				.source = py->links[i].text);
 }
 
-/* Code that was written for another service may name its home. What is shown
- * there comes first. */
+/* Code that was written for Onyx's interpreter names its home: /workspace. A
+ * directory of the host that is shown there comes first. */
 static void show_workspace(struct plan_maker *m)
 {
 	static const char path[] = "/workspace";

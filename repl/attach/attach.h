@@ -361,7 +361,7 @@ struct registry_entry {
 	struct attach_status status;
 };
 
-/* What registry_open() lists. */
+/* The sessions that registry_open() lists. */
 enum registry_scope {
 	REGISTRY_OWN,	  /* the person's sessions */
 	REGISTRY_SERVERS, /* and those of the person's servers */

@@ -410,7 +410,7 @@ void framing_reset(struct framing *h);
 /* Most characters of the id of a request. */
 #define HTTP_ID_MAX 128
 
-/* What is known of a request when it is over. Only http.c writes it. */
+/* A finished request, for the log and the figures. Only http.c writes it. */
 struct http_record {
 	char id[HTTP_ID_MAX + 1];
 	const char *client;
@@ -951,7 +951,7 @@ bool sessions_stop(struct sessions *s, int number, const char *why);
 const struct http_session *sessions_next(
 	const struct sessions *s, const struct http_session *se);
 
-/* What an operator is told. */
+/* A session, as `cellblock --sessions` shows it. */
 struct sessions_told {
 	int number;		     /* from 1 on, and never used again */
 	const char *client;	     /* who began it, in words; borrowed */
@@ -983,7 +983,7 @@ void sessions_start(struct sessions *s);
 
 /* ---- tenants.c ---- */
 
-/* NULL: out of memory. Nobody needs a token, until tenants_set(). */
+/* NULL: out of memory. Until tenants_set() requests need no token. */
 struct tenants *tenants_open(void);
 void tenants_close(struct tenants *t);
 

@@ -10,7 +10,7 @@
  * Leaves:    the terminal as the filter of the output knows it: the row of the
  *            question, with the cursor behind it
  *
- * Nothing happens while the editor reads: whatever comes ends the read, the
+ * The editor does nothing else while it reads: an event ends the read, the
  * relay handles it, and the next read goes on with the same line. So output
  * appears above the line. On Enter the line goes to the tty as a whole, and the
  * tty echoes it in the cell's output: logs and watchers have it from there.

@@ -238,7 +238,7 @@ static void read_and_run(struct session *s)
 	else
 		terminal_raw(s->term);
 	r = editor_read(s->editor, &src, &n, &e);
-	/* What comes from now on stands below the line that the person left. */
+	/* Output from here on stands below the line that the person left. */
 	screen_tell_background(s);
 	switch (r) {
 	case EDITOR_CELL:

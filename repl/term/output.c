@@ -430,8 +430,9 @@ void output_end(struct output *o, struct output_report *r)
 	say_again(o);
 }
 
-/* False of sequences that the filter drops, and of colours without text. What a
- * sequence does to a terminal that gets all of them, we do not know. */
+/* True if the filter has passed something that is seen or heard: no sequence
+ * that it drops, and no colour without text. In raw mode every sequence passes,
+ * and we do not know what each does. */
 static bool has_drawn(const struct vt *v)
 {
 	return v->mode == VT_RAW || v->dirty || v->deepest || v->pen.column ||

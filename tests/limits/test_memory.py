@@ -337,7 +337,7 @@ KINDS = {
                    "fill(os.open('/tmp/f%d' % got, os.O_CREAT | os.O_WRONLY));"
                    " n = 2 * STEP",
 }
-# What the host's kernel takes meanwhile counts as the jail's.
+# Memory that the host's kernel takes meanwhile counts as the jail's.
 ALONE = {"printed watches", "watches printed into large buffers",
          "printed name"}
 # No cgroup counts these kinds.

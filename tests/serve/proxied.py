@@ -297,7 +297,7 @@ def answers_of(crowd):
 
 
 def load(lab, clients, each, code="import time; time.sleep(.2)", event=None):
-    """What was answered, with `event` in the middle."""
+    """The answers, with `event` in the middle."""
     crowd = [Load(lab, f"c{i}", code, each) for i in range(clients)]
     for c in crowd:
         c.start()
@@ -310,7 +310,7 @@ def load(lab, clients, each, code="import time; time.sleep(.2)", event=None):
 
 
 def load_during(crowd, over, event):
-    """What was answered while `event` happened, and some time around it."""
+    """The answers while `event` happened, and some time around it."""
     def more(n):
         before = len(answers_of(crowd))
         wait(lambda: len(answers_of(crowd)) >= before + n, "load")

@@ -19,7 +19,7 @@ PAGES = ["README.md", "SECURITY.md", "CONTRIBUTING.md",
 
 
 def blocks(page):
-    """What a page shows as it is typed: indented, or a literal display."""
+    """The commands of a page, as typed: indented, or a literal display."""
     text = (TOP / page).read_text()
     if page.endswith(".md"):
         found = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", text, re.M)

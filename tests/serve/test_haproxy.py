@@ -127,7 +127,7 @@ def clients_of(lab, kind, over):
             for i in range(12)]
 
 
-# None is longer than haproxy keeps of a request to repeat it.
+# Their requests fit into the 16 kB that haproxy keeps to repeat one.
 KINDS = "rate", "patient", "impatient"
 
 
@@ -223,7 +223,7 @@ def test_a_request_that_may_have_run_is_sent_once(two, answer):
         sent = [json.loads(b)["input"] for b in fake.bodies]
     assert len(set(sent)) == len(sent), sent
     for mark, (status, _) in got.items():
-        # What is answered with 503 has not run.
+        # A request that is answered with 503 has not run.
         ran = f"print({mark!r})" not in sent or answer == BUSY
         assert status == (200 if ran else 502), (mark, status)
 

@@ -149,7 +149,7 @@ def test_a_line_says_what_became_of_a_request(serve):
     assert got[2]["cpu_ms"] is None
     assert got[8]["cpu_ms"] == max(0, cell["cpu_ms"])
     assert all(e["level"] == "info" and "body" not in e for e in got)
-    # Who knows the id of a session or a file may use it.
+    # A reader of the log who knew an id could use the session or the file.
     assert new not in str(got) and stored not in str(got)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """GET /docs: a page that describes the paths, and sends requests from a
-browser. What is answered does nothing in it."""
+browser. No answer does anything in it."""
 import base64
 import hashlib
 import json
@@ -237,7 +237,7 @@ def test_a_hostile_answer_does_nothing(page):
                    "'.answer :not(p, pre, a)').length") == 0
 
 
-# What a page must not be able to do, were there a hole in its script.
+# The policy forbids these, if ever the script of the page has a hole.
 INJECTED = {
     "script": """new Promise(done => {
         const s = document.createElement("script"); s.onerror = done;

@@ -91,7 +91,7 @@ def test_a_tenant_that_is_gone_leaves_nothing(serve, tokens):
     assert statuses(server, "apple", "banana") == [401, 200]
     r = cell.result()
     assert r.status == 410 and "tenant is gone" in r.json["detail"], r
-    # What ran is answered. Its file is nobody's.
+    # The job that ran is answered. Its file belongs to no tenant.
     made = job.result().json["files"][0]["file_id"]
     # The name comes again, and is another tenant.
     tokens.write(TWO + reads)

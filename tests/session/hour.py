@@ -362,6 +362,6 @@ HERE = {
     ],
 }
 
-# What a chapter imports.
+# The modules that a chapter imports.
 NEEDS = {"arrays": "numpy", "frames": "pandas", "columns of a frame": "pandas",
          "figures": "matplotlib"}

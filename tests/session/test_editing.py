@@ -442,7 +442,7 @@ import os, threading, time""")
 
 
 def test_only_output_that_is_seen_is_announced(cb):
-    """What the filter drops takes a screenful, too, and is counted."""
+    """Sequences that the filter drops fill a screenful, too, and are counted."""
     s = cb.session("--set", "cell.background=run", size=(5, 60))
     row = behind(s, r"b'\x1b]0;' + b't' * 40 + b'\7', b'\x1b[31m' * 7, b'\r',"
                     r" b'x'")

@@ -63,7 +63,7 @@ def is_edited(session, question):
 
 
 def rows_of(session, row):
-    """What the cell and the person have written, without lines of ours."""
+    """The text of the cell and of the person, without lines of ours."""
     return [r for r in session.screen.rows(row, session.screen.here())
             if not r.startswith("¦")]
 

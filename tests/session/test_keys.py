@@ -52,7 +52,7 @@ def test_the_editor_sees_the_files_of_the_jail_alone(cb):
     s = cb.session(env={"EDITOR": f"sh -c '{look.format(cb.work / 'secret')}'"})
     edited(s, "x", "... none")
     drop(s)
-    # The control: a file of the home. What the session sets comes first.
+    # The control: a file of the home. The variables of the session come first.
     s.run("import os; open('secret', 'w').close()")
     s.run(f"os.environ['VISUAL'] = {repr('sh -c ' + repr(look))}"
           ".format('/home/secret')")

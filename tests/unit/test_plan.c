@@ -458,7 +458,7 @@ static void one_cell_finds_its_home_under_another_name(void **state)
 	p = make(w);
 	assert_string_equal(find_link(&p, "/workspace"), "/home");
 	plan_fini(&p);
-	/* What is shown there comes first. */
+	/* A directory of the host that is shown there comes first. */
 	w->spec.expose = list;
 	p = make(w);
 	assert_null(find_link(&p, "/workspace"));

@@ -142,7 +142,7 @@ static void a_word_is_one_step_both_ways(void **state)
 	undo_free(&u);
 }
 
-/* What is held is bounded also where taking back holds more than the change
+/* The bytes held are bounded also where taking back holds more than the change
  * did: a text of many characters that was inserted. */
 static void undone_changes_are_given_up_rather_than_the_bound(void **state)
 {

@@ -509,7 +509,8 @@ static void a_question_costs_nothing_where_the_host_holds_python_back(
 	}
 }
 
-/* Nobody types it, and a thread may keep Python from answering. */
+/* No person typed this question, and a thread may keep Python from answering.
+ */
 static void a_watch_asks_threads_only_where_there_is_a_checkpoint(void **state)
 {
 	(void)state;

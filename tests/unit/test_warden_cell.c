@@ -259,7 +259,7 @@ static const struct {
 		0, 2000},
 	{"TOOK %u|!wait 1000|!grown 600", HOW_KILLED, LIMIT_MEMORY, 0, 0, 1000},
 	{"TOOK %u|!wait 1000|!front 2", HOW_KILLED, LIMIT_PERSON, 0, 0, 1000},
-	/* What the kernel killed is Python, unless Python has outlived it. */
+	/* The kernel killed Python, unless Python has outlived the kill. */
 	{"TOOK %u|!wait 300|!oom 1|!died 9", HOW_KILLED, LIMIT_MEMORY, 0, 0,
 		300},
 	{"TOOK %u|!oom 1|!wait 300|!died 9", HOW_CRASHED, LIMIT_NONE, 0, 0,

@@ -224,7 +224,8 @@ LINK_CHECKED int warden_jail_stop(struct warden_jail *j,
 
 int warden_jail_is_stopped(const struct warden_jail *j);
 
-/* Nothing in it can hold whoever looks at it, or can again. */
+/* No process in the jail can block a process that looks at it; or one can
+ * again. */
 void warden_jail_note_quiet(struct warden_jail *j, int quiet);
 
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept);
