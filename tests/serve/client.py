@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 
@@ -135,6 +136,21 @@ class Server:
                     now['jails{state="taken"}'], now["clients"]) == (
                         spares, 0, 0, 0, 1)
         hosttree.until(rests, "it is at rest", 20)
+
+    def run_in_jail_that_dies(self):
+        """Run a program, and kill the warden of its jail. Returns the answer:
+        500; or 503 where Python was up and had no code yet."""
+        got = []
+        t = threading.Thread(target=lambda: got.append(self.run(
+            "import time; time.sleep(9)", timeout_ms=9500)))
+        t.start()
+        guest, = hosttree.until(lambda: self.tree.look() and
+                                self.tree.guests(), "it runs")
+        init = int(hosttree.stat_of(guest)[1])
+        self.tree.kill(int(hosttree.stat_of(init)[1]))
+        t.join()
+        assert got[0].status in (500, 503), got
+        return got[0]
 
     def reload(self):
         """Have it read its files again. Returns what it says then."""

@@ -193,22 +193,14 @@ def test_a_level_says_which_requests_are_logged(serve, level, wanted):
 
 def test_a_jail_that_fails_is_logged_with_the_id_of_its_request(serve):
     server = serve(spare=0)
-    got = []
-    t = threading.Thread(target=lambda: got.append(server.run(
-        "import time; time.sleep(9)", timeout_ms=9500)))
-    t.start()
-    guest, = hosttree.until(lambda: server.tree.look() and
-                            server.tree.guests(), "it runs")
-    init = int(hosttree.stat_of(guest)[1])
-    server.tree.kill(int(hosttree.stat_of(init)[1]))
-    t.join()
+    answer = server.run_in_jail_that_dies()
     failed, = logged(server)
-    assert failed["id"] == got[0].headers["X-Request-Id"]
+    assert failed["id"] == answer.headers["X-Request-Id"]
     # 503: Python was up, and had no code yet
     assert (failed["status"], failed["outcome"]) in (
         (500, "failed"), (503, "failed"))
     assert failed["level"] == "error"
-    assert failed["error"] in got[0].json["detail"]
+    assert failed["error"] in answer.json["detail"]
 
 
 def test_the_level_changes_at_sighup(serve, tmp_path):

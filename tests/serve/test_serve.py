@@ -682,18 +682,7 @@ def test_no_jail_outlives_it(cb, times):
 
 def test_it_survives_the_death_of_a_jail(serve):
     server = serve(spare=0)
-    got = []
-    t = threading.Thread(target=lambda: got.append(server.run(
-        "import time; time.sleep(9)", timeout_ms=9500)))
-    t.start()
-    guest, = hosttree.until(lambda: server.tree.look() and
-                            server.tree.guests(), "it runs")
-    init = int(hosttree.stat_of(guest)[1])
-    server.tree.kill(int(hosttree.stat_of(init)[1]))
-    t.join()
-    # 503: Python was up, and had no code yet
-    assert got[0].status in (500, 503), got
-    assert "jail failed" in got[0].json["detail"]
+    assert "jail failed" in server.run_in_jail_that_dies().json["detail"]
     hosttree.until(lambda: server.run("1").status == 200, "a new jail is there")
 
 
