@@ -5,6 +5,8 @@ import re
 import pytest
 from wcwidth import wcswidth
 
+from evil import HARMS
+
 # Root's copies of Python are made and ended by other means than a person's.
 pytestmark = pytest.mark.both
 
@@ -93,31 +95,15 @@ def test_values_are_cut_at_the_width_of_the_terminal(cb):
             "…" not in row or wcswidth(row) > columns - 3), row
 
 
-HOSTILE = """\
-import os, time, threading
+HOSTILE = HARMS + """\
 class Evil:
     def __init__(self, f): self.f = f
     def __repr__(self): return self.f() or ""
-def loops():
-    while True: pass
-def sleeps(): time.sleep(60)
-def eats():
-    kept = []
-    while True: kept.append(bytearray(1 << 20))
-def forks():
-    while True: os.fork()
 def threads():
     threading.Thread(target=loops).start()
     loops()
-def prints():
-    print("printed"); os.write(1, b"printed"); os.write(2, b"printed")
-def rings(): os.write(os.open("/dev/tty", os.O_WRONLY), b"printed")
-def ends(): os._exit(3)
-def leaves(): raise SystemExit(4)
-def dies(): os.kill(os.getpid(), 9)
 def crashes():
     import ctypes; ctypes.string_at(0)
-def writes(): open("new", "w").write("x")
 def binds():
     global x
     x = 2

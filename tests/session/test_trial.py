@@ -4,11 +4,13 @@ import re
 
 import pytest
 
+from evil import HARMS
+
 pytestmark = pytest.mark.both
 
 # Each of these is an object whose attribute `q` runs a function.
-EVIL = """\
-import mmap, os, socket, threading, time
+EVIL = HARMS + """\
+import mmap, socket
 class Evil:
     def __init__(self, f): self.__dict__["f"] = f
     def __getattr__(self, n):
@@ -18,17 +20,8 @@ x, m, names = 1, mmap.mmap(-1, 4096), {}
 log = open("log", "w"); log.write("kept")
 ours, theirs = socket.socketpair()
 r, w = os.pipe()
-def loops():
-    while True: pass
-def sleeps(): time.sleep(60)
-def eats():
-    kept = []
-    while True: kept.append(bytearray(1 << 20))
-def forks():
-    while True: os.fork()
 def threads(): threading.Thread(target=loops).start()
 def starts(): os.execv("/bin/sh", ["sh", "-c", "echo run > ran"])
-def writes(): open("new", "w").write("x")
 def appends(): log.write("more"); log.flush()
 def truncates(): open("log", "w")
 def unlinks(): os.unlink("log")
@@ -36,9 +29,6 @@ def renames(): os.rename("log", "gone")
 def makes(): os.mkdir("made")
 def modes(): os.chmod("log", 0)
 def dates(): os.utime("log", (1, 1))
-def prints():
-    print("printed"); os.write(1, b"printed"); os.write(2, b"printed")
-def rings(): os.write(os.open("/dev/tty", os.O_WRONLY), b"printed")
 def reads(): os.read(os.open("/dev/tty", os.O_RDONLY), 1)
 def sends(): theirs.send(b"x"); os.write(w, b"x")
 def moves(): os.lseek(log.fileno(), 0, 0)
@@ -46,9 +36,6 @@ def maps(): m[0] = 66
 def binds():
     global x
     x = 2; names["a"] = 1; os.environ["NEW"] = "1"; os.chdir("/tmp")
-def ends(): os._exit(3)
-def leaves(): raise SystemExit(4)
-def dies(): os.kill(os.getpid(), 9)
 def kills():
     for pid in range(1, 80):
         try: os.kill(pid, 9)
