@@ -290,6 +290,17 @@ class Session:
         newline = text.find("\n", max(end, 1))
         return text[newline + 1:] if newline >= 0 else ""
 
+    def interrupt_input(self, row):
+        """Type Ctrl-C until Python handles it. A signal just before read() is
+        handled only after the read."""
+        for _ in range(4):
+            self.type("\x03")
+            try:
+                return self.expect_since(row, "^KeyboardInterrupt$", 4)
+            except NotSeen:
+                pass
+        raise NotSeen(self.picture())
+
     # ---- the end ----
 
     def leave(self, deadline=None):
