@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/serve/framing.c repl/serve/connections.c repl/serve/http.c
- * repl/serve/form.c repl/serve/route.c repl/serve/execute.c repl/serve/store.c
+/* fuzz-sources: repl/serve/edge/framing.c repl/serve/edge/connections.c repl/serve/http.c
+ * repl/serve/edge/form.c repl/serve/route.c repl/serve/execute.c repl/serve/store.c
  * repl/serve/repeats.c repl/serve/terms.c repl/serve/metrics.c repl/json/request.c repl/json/fields.c
  * repl/json/python.c repl/serve/listen.c repl/json/emit.c
- * repl/drive/verdict.c repl/serve/subids.c repl/serve/tenants.c
+ * repl/drive/verdict.c repl/serve/edge/subids.c repl/serve/tenants.c
  * repl/serve/tokens.c repl/serve/access.c repl/serve/traffic.c
  * repl/serve/process.c */
 /* fuzz-libs: -ljansson */

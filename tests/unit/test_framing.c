@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "repl/serve/parts.h"
+#include "repl/serve/edge/edge.h"
 
 #include <string.h>
 

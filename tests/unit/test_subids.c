@@ -2,7 +2,7 @@
 /*
  * test_subids.c - which ids belong to one user together
  */
-#include "repl/serve/parts.h"
+#include "repl/serve/edge/edge.h"
 
 #include "forked.h"
 

@@ -5,7 +5,7 @@
  * Runs in:   front end; subids_load() before it is confined
  * Trusts:    /etc/subuid, which is root's
  */
-#include "repl/serve/parts.h"
+#include "repl/serve/edge/edge.h"
 
 #include "jail/base/array.h"
 

@@ -12,7 +12,7 @@
  * answered, so a client has one request at a time. We ask the caller for the
  * next piece of an answer when the client has taken the last.
  */
-#include "repl/serve/parts.h"
+#include "repl/serve/edge/edge.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

@@ -10,7 +10,7 @@
  * RFC 2046, 5.1 and RFC 7578: parts between lines "--BOUNDARY", each with a
  * head. The first file of the field `file` counts; others are dropped.
  */
-#include "repl/serve/parts.h"
+#include "repl/serve/edge/edge.h"
 
 #include "repl/text/text.h"
 

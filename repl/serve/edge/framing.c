@@ -11,7 +11,7 @@
  * request that two programs could read in two ways: a proxy and we might
  * disagree on where it ends, and so on which client sent the next one.
  */
-#include "repl/serve/parts.h"
+#include "repl/serve/edge/edge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
