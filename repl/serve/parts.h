@@ -6,6 +6,7 @@
  *	store.c		files that clients keep with us for a while
  *	execute.c	the body of POST /v1/execute
  *	http.c		requests over HTTP, and their answers
+ *	events.c	what a cell shows, as a stream of events
  *	metrics.c	figures for Prometheus
  *	process.c	figures of the server's own process
  *	traffic.c	figures of the requests to each path
@@ -664,6 +665,43 @@ void terms_fini(struct terms *t);
 
 /* Append the terms as keys of an object. */
 void terms_add(struct strbuf *b, const struct terms *t);
+
+/* ---- events.c ---- */
+
+/* The stream of a cell. Zero at first; only events.c writes it. */
+struct events {
+	struct strbuf event;   /* the one that is given */
+	size_t event_at, sent; /* bytes given of it, and of the output */
+	size_t pictures;       /* pictures given */
+	struct strbuf last;    /* the last event, once the cell is done */
+	bool told;	       /* `last` was given */
+	int64_t told_ms;       /* now_ms() of the last event */
+	unsigned cell;	       /* is in the ids of events; 0: they have none */
+};
+
+/* Begin the stream of another cell. */
+void events_begin(struct events *v, unsigned cell);
+/* The client is gone: drop the event that was given in part. */
+void events_pause(struct events *v);
+/* Keep nothing of the last cell. */
+void events_forget(struct events *v);
+
+/* Add the last event, with this JSON. With `cut` no more output and no pictures
+ * come before it. */
+void events_end(
+	struct events *v, const char *name, bool cut, const struct strbuf *b);
+
+/* Copy at most `max` bytes more to `p`. `cells` (NULL: the session is over) has
+ * the output. 0: not yet; -1: there are no more. */
+ssize_t events_more(
+	struct events *v, const struct cells *cells, char *p, size_t max);
+
+/* True if there is output to give, or the client has heard nothing for long. */
+bool events_are_due(const struct events *v, const struct cells *cells);
+
+/* Go on behind the event with this id (NULL: from the first one). 0: that was
+ * the last one; -1: it is no id of this cell. */
+int events_go_on(struct events *v, const struct cells *cells, const char *id);
 
 /* ---- sessions.c ---- */
 

@@ -15,7 +15,7 @@
  *
  * A stream that has an Idempotency-Key can be resumed: its cell goes on without
  * a client for serve.away, and after its end we keep its output for as long, or
- * until the next request. The id of an event says how much was given up to it.
+ * until the next request.
  */
 #include "repl/serve/parts.h"
 
@@ -38,11 +38,6 @@
 #define SECRET_BYTES 16
 #define NAME_MAX_LEN 64
 #define ID_MAX (NAME_MAX_LEN + 1 + 2 * SECRET_BYTES)
-/* Most bytes of a cell's output in one event. */
-#define EVENT_BYTES 8192
-/* Longest time without an event: later a proxy could believe that we are gone.
- */
-#define SILENCE_MS 10000
 
 static const char over_words[] = "The session is over";
 
@@ -65,16 +60,9 @@ struct http_session {
 	bool hurried;
 	bool known; /* a client has got the id */
 	bool begun; /* the stream has begun */
-	struct strbuf event;
-	size_t event_at, sent; /* bytes given of the event, of the output */
-	size_t pictures;       /* pictures given */
-	struct strbuf last;    /* last event, once the cell is done */
-	bool told;	       /* `last` was given */
-	/* a stream that can be resumed */
-	bool resumable;
-	unsigned cell;	 /* whose output it is */
-	int64_t left_ms; /* since when it has no client, or was over */
-	int64_t told_ms;
+	struct events events;
+	bool resumable;	 /* another request may go on with them */
+	int64_t left_ms; /* since when they have no client, or were over */
 	int file;
 	off_t file_at, file_size;
 };
@@ -140,8 +128,7 @@ static void forget_session(struct sessions *s, struct http_session *se)
 	end_jail(s, se);
 	request_fini(&se->request);
 	terms_fini(&se->terms);
-	strbuf_free(&se->event);
-	strbuf_free(&se->last);
+	events_forget(&se->events);
 	fd_drop(&se->file);
 	free(se->why);
 	free(se);
@@ -330,13 +317,11 @@ static void add_words(struct strbuf *b, const char *what, const char *words)
 	strbuf_free(&t);
 }
 
-/* Give a stream its last event. */
+/* Give a stream its last event: "done", or "error" in place of all others. */
 static void end_events(
-	struct http_session *se, const char *name, struct strbuf *b)
+	struct http_session *se, const char *name, bool cut, struct strbuf *b)
 {
-	strbuf_printf(&se->last, "event: %s\ndata: ", name);
-	strbuf_add(&se->last, b->s, b->n);
-	strbuf_puts(&se->last, "\n\n");
+	events_end(&se->events, name, cut, b);
 	strbuf_free(b);
 	if (se->exchange)
 		http_go_on(se->exchange);
@@ -354,36 +339,32 @@ static void refuse_client(struct http_session *se, int status, const char *what,
 	if (status == 503)
 		http_add_header(se->exchange, "Retry-After", "1");
 	add_words(&b, what, words);
-	if (!se->begun) {
+	if (se->begun)
+		end_events(se, "error", true, &b);
+	else
 		answer_client(se, status, JSON, &b);
-	} else {
-		/* Give no more output and no pictures. */
-		se->sent = SIZE_MAX;
-		end_events(se, "error", &b);
-	}
 }
 
 /* Tell the client, now and when it repeats its request, where the events are.
  */
-static void note_place(struct http_session *se)
+static void note_place(const struct http_session *se, unsigned cell)
 {
 	char place[sizeof("/v1/sessions//cells//events") + ID_MAX + 16];
 
-	se->cell = cells_count(se->cells);
 	snprintf(place, sizeof(place), "/v1/sessions/%s/cells/%u/events",
-		se->id, se->cell);
+		se->id, cell);
 	http_keep_place(se->exchange, place);
 }
 
 static void begin_stream(
 	struct http_session *se, const char *type, int64_t size)
 {
+	unsigned cell = se->resumable ? cells_count(se->cells) : 0;
+
 	se->begun = true;
-	se->sent = se->pictures = se->event_at = se->event.n = se->last.n = 0;
-	se->told = false;
-	se->told_ms = now_ms();
-	if (se->resumable)
-		note_place(se);
+	events_begin(&se->events, cell);
+	if (cell)
+		note_place(se, cell);
 	http_answer_stream(se->exchange, type, size);
 }
 
@@ -431,7 +412,7 @@ static void answer_served(
 	case REQUEST_SNEKBOX:
 	case REQUEST_OURS:
 		if (se->begun)
-			end_events(se, "done", b);
+			end_events(se, "done", false, b);
 		else
 			answer_client(se, 200, JSON, b);
 		return;
@@ -489,7 +470,7 @@ static void finish_request(struct sessions *s, struct http_session *se)
 	if (se->exchange && kind == ANSWER_RAN)
 		answer_served(s, se, &b);
 	else if (se->resumable && kind == ANSWER_RAN)
-		end_events(se, "done", &b);
+		end_events(se, "done", false, &b);
 	else if (form == REQUEST_SESSION && kind != ANSWER_RAN)
 		refuse_client(se, 503, "The jail failed", cells_why_over(c));
 	else if (cells_is_over(c) && kind != ANSWER_RAN)
@@ -520,90 +501,26 @@ static void retire_session(
 
 /* ---- streams ---- */
 
-static void add_output(struct http_session *se, const char *p, size_t n)
-{
-	size_t end = n - se->sent < EVENT_BYTES ? n : se->sent + EVENT_BYTES;
-
-	if (end < n)
-		end = utf8_start(p, end);
-	strbuf_puts(&se->event, "event: output\ndata: ");
-	emit_open(&se->event, NULL, '{');
-	emit_bytes(&se->event, "text", p + se->sent, end - se->sent);
-	strbuf_puts(&se->event, "}\n\n");
-	se->sent = end;
-}
-
-static bool add_picture(struct http_session *se)
-{
-	struct report r;
-
-	cells_report(se->cells, &r);
-	if (se->pictures >= r.npng)
-		return false;
-	strbuf_puts(&se->event, "event: image\ndata: ");
-	emit_open(&se->event, NULL, '{');
-	emit_base64(&se->event, "png", r.png[se->pictures].p,
-		r.png[se->pictures].n);
-	strbuf_puts(&se->event, "}\n\n");
-	se->pictures++;
-	return true;
-}
-
-/* Make the next event, if there is one yet: output, then pictures, then the
- * last event. After SILENCE_MS it is an empty one. */
-static void next_event(struct http_session *se)
-{
-	const char *p = NULL;
-	size_t n = 0;
-
-	se->event.n = se->event_at = 0;
-	if (se->cells)
-		p = cells_output(se->cells, &n);
-	if (se->sent < n) {
-		add_output(se, p, n);
-	} else if (se->last.n && se->cells && se->sent != SIZE_MAX &&
-		   add_picture(se)) {
-		;
-	} else if (se->last.n && !se->told) {
-		strbuf_add(&se->event, se->last.s, se->last.n);
-		se->told = true;
-	} else if (now_ms() - se->told_ms >= SILENCE_MS) {
-		strbuf_puts(&se->event, ":\n\n");
-	}
-	if (se->event.n)
-		se->told_ms = now_ms();
-	if (se->event.n && se->event.s[0] != ':' && se->resumable &&
-		se->sent != SIZE_MAX) {
-		se->event.n--;
-		strbuf_printf(&se->event, "id: %u-%zu-%zu-%d\n\n", se->cell,
-			se->sent, se->pictures, se->told);
-	}
-}
-
 /* True if the session still has the events of a cell. */
 static bool keeps_events(const struct http_session *se)
 {
-	return se->resumable && se->cell && se->cells &&
-	       (se->serves || se->last.n);
+	return se->resumable && se->events.cell && se->cells &&
+	       (se->serves || se->events.last.n);
 }
 
 int sessions_resume(struct http_session *se, struct exchange *x, unsigned cell,
 	const char *id)
 {
-	size_t sent = 0, pictures = 0, n;
 	struct strbuf none = {0};
-	unsigned of = cell;
-	int told = 0, end = 0;
+	int r;
 
-	if (!keeps_events(se) || se->cell != cell)
+	if (!keeps_events(se) || se->events.cell != cell)
 		return 0;
-	cells_output(se->cells, &n);
-	if (id && (sscanf(id, "%u-%zu-%zu-%d%n", &of, &sent, &pictures, &told,
-			   &end) != 4 ||
-			  id[end] || of != cell || sent > n))
+	r = events_go_on(&se->events, se->cells, id);
+	if (r < 0)
 		return -1;
 	/* A browser asks no more after 204. */
-	if (told) {
+	if (r == 0) {
 		http_answer(x, 204, NULL, &none);
 		return 1;
 	}
@@ -615,11 +532,6 @@ int sessions_resume(struct http_session *se, struct exchange *x, unsigned cell,
 	se->exchange = x;
 	http_set_own(x, se);
 	se->begun = true;
-	se->told = false;
-	se->event.n = se->event_at = 0;
-	se->sent = sent;
-	se->pictures = pictures;
-	se->told_ms = now_ms();
 	http_answer_stream(x, "text/event-stream", -1);
 	return 1;
 }
@@ -638,21 +550,11 @@ static ssize_t read_file(struct http_session *se, char *p, size_t max)
 ssize_t sessions_more(struct exchange *x, char *p, size_t max)
 {
 	struct http_session *se = http_own(x);
-	size_t left;
 
 	if (!se)
 		return -1;
-	if (se->file >= 0)
-		return read_file(se, p, max);
-	if (se->event_at == se->event.n)
-		next_event(se);
-	left = se->event.n - se->event_at;
-	if (left == 0 || se->event.failed)
-		return se->told || se->event.failed ? -1 : 0;
-	left = left < max ? left : max;
-	memcpy(p, se->event.s + se->event_at, left);
-	se->event_at += left;
-	return (ssize_t)left;
+	return se->file >= 0 ? read_file(se, p, max)
+			     : events_more(&se->events, se->cells, p, max);
 }
 
 bool sessions_cancel(struct sessions *s, struct exchange *x)
@@ -667,9 +569,10 @@ bool sessions_cancel(struct sessions *s, struct exchange *x)
 	se->touched_ms = se->left_ms = now_ms();
 	se->begun = false;
 	fd_drop(&se->file);
-	strbuf_free(&se->event);
-	if (!se->resumable)
-		strbuf_free(&se->last);
+	if (se->resumable)
+		events_pause(&se->events);
+	else
+		events_forget(&se->events);
 	if (!se->id[0] || !se->known) {
 		forget_session(s, se);
 		return true;
@@ -702,8 +605,7 @@ static void take_exchange(struct http_session *se, struct exchange *x)
 	se->serves = true;
 	se->begun = se->hurried = false;
 	se->resumable = se->request.streams && http_is_kept(x);
-	se->cell = 0;
-	se->last.n = 0;
+	events_forget(&se->events);
 	se->touched_ms = now_ms();
 	http_set_own(x, se);
 }
@@ -746,17 +648,14 @@ int sessions_begin(struct sessions *s, struct exchange *x, struct terms *t)
  * refuse the request. */
 static void continue_request(struct sessions *s, struct http_session *se)
 {
-	size_t n;
-
 	if (se->exchange && !se->begun && se->request.streams &&
 		cells_has_begun(se->cells))
 		begin_stream(se, "text/event-stream", -1);
 	if (cells_is_done(se->cells)) {
 		finish_request(s, se);
-	} else if (se->exchange && se->begun) {
-		cells_output(se->cells, &n);
-		if (n > se->sent || now_ms() - se->told_ms >= SILENCE_MS)
-			http_go_on(se->exchange);
+	} else if (se->exchange && se->begun &&
+		   events_are_due(&se->events, se->cells)) {
+		http_go_on(se->exchange);
 	}
 }
 
@@ -907,7 +806,7 @@ static void release_request(struct http_session *se)
 {
 	if (keeps_events(se))
 		return;
-	strbuf_free(&se->last);
+	events_forget(&se->events);
 	cells_rest(se->cells);
 	if (se->request.root || se->request.files)
 		request_fini(&se->request);
