@@ -52,7 +52,7 @@ void PyOS_AfterFork_Child(void);
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT int copy_make(int sock, int ctl, const char *asleep);
+EXPORT int copy_make(int sock, int ctl, const char *asleep, int ahead);
 EXPORT int copy_pages(int ctl);
 
 /* ---- pages copied ahead ---- */
@@ -244,12 +244,14 @@ static void sleep_here(int sock, int ctl, const char *asleep)
 
 /* Returns 0 in the copy; in the guest the copy's pid, or minus an errno. With
  * `asleep`, which follows the copy's pid in ASLEEP, the copy sleeps first, on
- * `sock`, which takes the place of `ctl`: it returns when it is live. */
-int copy_make(int sock, int ctl, const char *asleep)
+ * `sock`, which takes the place of `ctl`: it returns when it is live. `ahead`:
+ * copy_pages() follows. */
+int copy_make(int sock, int ctl, const char *asleep, int ahead)
 {
 	pid_t pid = -ECHILD; /* the process in the middle was killed */
 
-	pages_remember();
+	if (ahead)
+		pages_remember();
 	PyOS_BeforeFork();
 	if (setjmp(here)) {
 		if (asleep)

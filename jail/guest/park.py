@@ -50,7 +50,8 @@ def park(no, sock, trial):
         # A thread could open a file before the copy is made.
         plain = flush_writers(sock) and not others and S.copy is not twice
     S.parking = get_ident()
-    pid = S.copy(sock, S.ctl, b" %d %d" % (count, others) if plain else None)
+    pid = S.copy(sock, S.ctl, b" %d %d" % (count, others) if plain else None,
+                   not trial)
     S.parking = None
     if pid:
         close(sock)

@@ -24,6 +24,8 @@ def watch(text):
     if not said:
         said = computed(text) if may_run(text) else ("-", "", "")
     kind, line, whole = said
+    # An object that the expression makes has another address each time.
+    whole = re.sub("at 0x[0-9a-f]+>", "", whole)
     return "%s%s\n%d" % (kind, shown(line)[:LENGTH], crc32(
         whole.encode("utf-8", "surrogatepass")))
 

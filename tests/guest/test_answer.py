@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The driver without a jail: answers to questions."""
+import pytest
+
 from driver import until
 
 def test_names_attributes_and_keywords_complete(guest):
@@ -14,6 +16,16 @@ def test_names_attributes_and_keywords_complete(guest):
     assert guest.complete("nowhere.x") == (1, [])
     assert guest.complete("1.re")[1] == []
     assert guest.complete("# va") == (0, [])
+
+
+def test_a_key_of_the_namespace_is_not_compared(guest):
+    guest.run("ran = []\nclass Key:\n  def __hash__(self): return hash('abc')\n"
+              "  def __eq__(self, other): ran.append(other)\n"
+              "globals()[Key()] = 1\nabc = 2")
+    guest.run("ran.clear()")
+    assert guest.complete("abc.rea") == (3, ["real"])
+    assert guest.complete("abd.rea") == (3, [])
+    assert guest.out_of("len(ran)") == "0\n"
 
 
 def test_completion_counts_bytes(guest):
@@ -51,6 +63,58 @@ def test_nothing_runs_of_what_a_class_says_of_itself(guest):
     assert guest.complete("d.mi") == (2, ["mine"])
     assert guest.complete("d.mine.rea") == (3, ["real"])
     assert guest.out_of("ran") == "[]\n"
+
+
+FRAME = """
+import numpy
+ran = []
+class Base:
+    __module__ = "pandas.core"
+    def __dir__(self): ran.append(1); return []
+    sparse = 1
+class Index: pass
+class Manager: pass
+def frame(kind, *labels):
+    o = object.__new__(kind)
+    index, manager = Index(), Manager()
+    index._data = numpy.array(labels, dtype=object)
+    manager.axes = [index, None]
+    o.__dict__["_mgr"] = manager
+    return o
+class Key:
+    def __hash__(self): return hash("sparse")
+    def __eq__(self, other): ran.append(2); return True
+"""
+
+
+def test_the_attributes_of_a_frame_are_known_without_a_copy(guest):
+    """A frame of pandas says what its columns are, and dir() of it is pandas'
+    own."""
+    guest.run(FRAME + "class Mine(Base):\n  def __dir__(self): ran.append(3)\n"
+              "f = frame(Base, 'score', 'a b', 7, Key())\n"
+              "f.__dict__[Key()] = 1\nmine = frame(Mine, 'score')\n"
+              "class Late(Base):\n"
+              "  _mgr = property(lambda self: ran.append(4))\n"
+              "late = object.__new__(Late)")
+    assert guest.complete("f.") == (0, ["score"])
+    assert guest.wanted is None
+    assert guest.complete("mine.") == (0, [])
+    assert guest.wanted == "mine"
+    guest.complete("late.")
+    assert guest.wanted == "late"
+    assert guest.out_of("ran") == "[]\n"
+
+
+def test_the_attributes_of_a_frame_are_those_that_dir_says(guest):
+    guest.run("try: import pandas\nexcept ImportError: pandas = None")
+    if guest.out_of("pandas") == "None\n":
+        pytest.skip("no pandas")
+    guest.run("f = pandas.DataFrame({'a': [1], 'b c': ['x'], 'count_': [2]})")
+    said = guest.complete("f.")[1]
+    assert guest.wanted is None
+    assert "a" in said and "count_" in said and "plot" in said
+    assert guest.out_of("sorted(n for n in dir(f) if n[0] != '_') == %r"
+                        % sorted(said)) == "True\n"
 
 
 def test_columns_and_fields_complete(guest):

@@ -112,6 +112,13 @@ def test_the_number_changes_with_what_the_line_does_not_show(guest):
         assert was.split("\n")[0] == now.split("\n")[0] and was != now
 
 
+def test_the_number_is_not_that_of_an_address(guest):
+    guest.run("class C: pass\none, two = C(), C()")
+    values = [guest.ask("watch", name) for name in ("one", "two")]
+    assert values[0].splitlines()[0] != values[1].splitlines()[0]
+    assert values[0].splitlines()[1] == values[1].splitlines()[1]
+
+
 def test_long_numbers_and_values_in_themselves_are_no_error(guest):
     guest.run("n, loop, deep = 10 ** 5000, [], []\nloop.append(loop)\n"
               "for i in range(1500): deep = [deep]\n")
