@@ -54,6 +54,10 @@ struct mount_attr_ {
 	uint64_t attr_set, attr_clr, propagation, userns_fd;
 };
 
+/* Where a path has "..", the kernel refuses with EAGAIN if anything on the host
+ * was renamed or mounted meanwhile: so often we ask again. */
+#define OPEN_TRIES 100
+
 int sys_openat2(
 	int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve)
 {
@@ -62,8 +66,12 @@ int sys_openat2(
 		.mode = mode,
 		.resolve = resolve,
 	};
+	int fd, tries = OPEN_TRIES;
 
-	return (int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+	do
+		fd = (int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+	while (fd < 0 && errno == EAGAIN && --tries);
+	return fd;
 }
 
 const char *sys_openat2_remedy(int code)

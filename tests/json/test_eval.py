@@ -324,7 +324,7 @@ def test_limits_say_who_set_them(ev, cb):
     assert r[1]["limit"]["source"].endswith("cellblock.conf:2")
     r = ev({"code": "while True: pass"},
            {"code": "x = [bytearray(2**20) for _ in range(9999)]"},
-           args=("-t", "50s", "-s", "cell.cpu=3s"))
+           args=("-t", "50s", "-s", "cell.cpu=1s"))
     assert (r[0]["limit"]["key"], r[0]["limit"]["source"]) == (
         "cell.cpu", "--set")
     assert (r[0]["exit_code"], r[0]["timed_out"]) == (137, False)

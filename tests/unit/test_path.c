@@ -10,10 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -188,6 +192,38 @@ static void dots_and_links_do_not_leave_the_directory(void **state)
 	}
 }
 
+/* The kernel refuses ".." beneath a directory while anything is renamed. */
+static void renames_elsewhere_refuse_no_path(void **state)
+{
+	const struct play *p = *state;
+	pid_t pid;
+
+	assert_int_equal(mkdirat(p->fd, "a", 0700), 0);
+	assert_int_equal(mkdirat(p->fd, "b", 0700), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			if (renameat(p->fd, "b", p->fd, "c") < 0 ||
+				renameat(p->fd, "c", p->fd, "b") < 0)
+				_exit(1);
+	}
+	assert_true(pid > 0);
+	for (int i = 0; i < 20000; i++) {
+		int fd = sys_openat2(p->fd, "a/../a/../a", O_PATH | O_DIRECTORY,
+			0, SYS_RESOLVE_BENEATH);
+
+		if (fd < 0)
+			fail_msg("opening %d: %s", i, strerror(errno));
+		close(fd);
+	}
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	for (int i = 0; i < 3; i++)
+		unlinkat(p->fd, ((const char *[]){"a", "b", "c"})[i],
+			AT_REMOVEDIR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +236,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			dots_and_links_do_not_leave_the_directory, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(
+			renames_elsewhere_refuse_no_path, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
