@@ -446,6 +446,7 @@ def test_no_process_of_the_jail_holds_the_terminal_of_the_host(cb):
     t = cb.tree(s)
     if os.geteuid() != 0:
         pytest.skip("only root may look at the descriptors of the jail")
+    t.wait_at_rest()  # what makes a checkpoint is gone
     for pid in t.guests() + [t.init]:
         links = []
         for n in os.listdir(f"/proc/{pid}/fd"):
