@@ -473,7 +473,7 @@ def test_every_screenful_of_the_background_says_what_it_is(cb):
 
 
 def test_where_a_cell_was_does_not_bury_its_verdict(cb):
-    s = cb.session("-q", "-t", "500ms", "-s", "cell.grace=100ms")
+    s = cb.session("-q", "-t", "2s", "-s", "cell.grace=2s")
     s.run("import signal, time; signal.signal(2, signal.SIG_IGN)\n"
           "def deep(name, *then):\n"
           "    f = lambda g, *h: g(*h)\n"

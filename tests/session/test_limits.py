@@ -95,7 +95,7 @@ def test_time_limit_kills_a_cell_that_swallows_the_interrupt(cb):
 
 
 def test_a_killed_cell_shows_where_it_was(cb):
-    s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=300ms",
+    s = cb.session("--set", "cell.timeout=2s", "--set", "cell.grace=2s",
                    size=(90, 100))
     s.run("import threading, time\ne = threading.Event()\n"
           "for i in range(9): threading.Thread(target=e.wait).start()")
@@ -114,7 +114,7 @@ def test_a_killed_cell_shows_where_it_was(cb):
 
 
 def test_where_a_killed_cell_was_names_the_cells_before_it(cb):
-    s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=300ms",
+    s = cb.session("--set", "cell.timeout=2s", "--set", "cell.grace=2s",
                    size=(40, 100))
     s.run("import time\ndef stuck(f):\n    while True:\n"
           "        try: f(9)\n        except BaseException: pass")
