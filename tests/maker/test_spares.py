@@ -77,8 +77,9 @@ def test_a_first_cell_finds_its_tty_as_any_other(host, spare):
     s = ann.session().start()
     text = s.run("import os; t = os.popen('stty -a </dev/tty').read().split();"
                  " os.path.exists('/tmp/left'), '-echo' in t, '-onlcr' in t")
-    # The control: there it is this cell that loads it.
-    assert f"(True, {not spare}, {not spare})" in text, text
+    # Without a spare this cell may be the one that loads it.
+    assert "(True, False, False)" in text or \
+        not spare and "(True, True, True)" in text, text
     assert was_ahead(host) == bool(spare)
 
 
