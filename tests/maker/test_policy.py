@@ -266,6 +266,53 @@ def test_programs_of_the_maker_in_a_row_are_one_at_a_time(host, spare, args):
     assert len(made(host)) == IN_A_ROW
 
 
+# With its own end, by a limit, by its reader, by a signal to the front end.
+ENDS = ["exit 7", "timeout", "memory", "reader", "signal"]
+ENDED = {
+    "exit 7": ("-c", "import sys; sys.exit(7)"),
+    "timeout": ("-t", "0.2", "-c", "while True: pass"),
+    "memory": ("-M", "32M", "-c", "x = bytearray(1 << 30)\nx[:] = x"),
+    "reader": ("-c", "while True: print('x' * 1000)"),
+    "signal": ("-c", "while True: pass")}
+COMMANDS = {"reader": "{ \"$@\"; echo $? >&3; } | head -c 1 >/dev/null",
+            "signal": "timeout -s INT 0.3 \"$@\"; echo $? >&3"}
+AGAIN = """exec 3>&1 >/dev/null 2>&1 </dev/null
+n=0
+while [ $n -lt $0 ]; do
+    n=$((n + 1))
+    %s
+done"""
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("spare", [0, 1])
+@pytest.mark.parametrize("how", ENDS)
+def test_a_place_is_free_however_the_program_has_ended(host, spare, how):
+    ann, _ = start(host, spare, ONE)
+    command = COMMANDS.get(how, '"$@"; echo $? >&3')
+    p = subprocess.run(
+        ann.argv("sh", "-c", AGAIN % command, str(IN_A_ROW),
+                 str(host.binary), *ENDED[how]),
+        env=ann.env, cwd="/", capture_output=True, text=True,
+        timeout=100 * PATIENCE, check=False)
+    codes = p.stdout.split()
+    assert len(codes) == IN_A_ROW and "75" not in codes, codes
+
+
+@pytest.mark.parametrize("spare", [0, 1])
+def test_two_at_a_time_are_never_three(host, spare):
+    """As root grades submissions: xargs begins one as soon as one has ended."""
+    start(host, spare, LOCKED + "[session]\nper_user = 2\n")
+    p = subprocess.run(
+        [*host.inside(), "sh", "-c",
+         'seq $0 | xargs -P2 -I{} "$1" -c "print({})"', str(4 * IN_A_ROW),
+         str(host.binary)], cwd="/", capture_output=True, text=True,
+        timeout=100 * PATIENCE, check=False)
+    assert p.returncode == 0, (p.returncode, p.stderr)
+    assert sorted(map(int, p.stdout.split())) == list(
+        range(1, 4 * IN_A_ROW + 1))
+
+
 def pythons():
     """Those that run in jails of these tests."""
     return {pid for pid in of_jails()
