@@ -154,6 +154,7 @@ static int run_session(struct invocation *r, struct err *e)
 		.control = r->control,
 		.no_control = r->no_control.msg,
 		.unseen = r->unseen,
+		.login = r->login.kind != LOGIN_NOT,
 		.user = r->person.name,
 	};
 

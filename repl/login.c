@@ -188,11 +188,73 @@ const char *login_service(const char *command)
 	return NULL;
 }
 
-void login_options(const struct login *login, bool terminal, struct options *o)
+/* Words that are about sessions. No cell is lost: in a fresh Python they are
+ * names of nothing, and with a number behind them no Python. */
+static const struct {
+	const char *word;
+	enum options_mode mode;
+	int least, most;
+} session_words[] = {
+	{"sessions", OPTIONS_SESSIONS, 0, 0},
+	{"attach", OPTIONS_ATTACH, 0, 1},
+	{"end", OPTIONS_END, 1, LOGIN_WORDS},
+};
+
+/* The number of a session, or "all". */
+static bool is_session(const char *s)
+{
+	return !strcmp(s, "all") || (*s && !s[strspn(s, "s.0123456789")]);
+}
+
+/* Split into words (login->words), without what a shell does. Their number; 0:
+ * there are too many, or they are too long. */
+static int split_words(struct login *login)
+{
+	char *at = login->text, *word;
+	int n = 0;
+
+	if (strlen(login->command) >= sizeof(login->text))
+		return 0;
+	strcpy(login->text, login->command);
+	while ((word = strtok_r(n ? NULL : at, BLANKS, &at))) {
+		if (n == LOGIN_WORDS)
+			return 0;
+		login->words[n++] = word;
+	}
+	login->words[n] = NULL;
+	return n;
+}
+
+static bool asks_for_sessions(struct login *login, struct options *o)
+{
+	int n = split_words(login);
+
+	for (int i = 1; i < n; i++)
+		if (!is_session(login->words[i]))
+			return false;
+	for (size_t i = 0;
+		n && i < sizeof(session_words) / sizeof(session_words[0]);
+		i++) {
+		if (strcmp(login->words[0], session_words[i].word) != 0 ||
+			n - 1 < session_words[i].least ||
+			n - 1 > session_words[i].most)
+			continue;
+		o->mode = session_words[i].mode;
+		o->args = login->words + 1;
+		o->nargs = n - 1;
+		o->session = login->words[1];
+		return true;
+	}
+	return false;
+}
+
+void login_options(struct login *login, bool terminal, struct options *o)
 {
 	static char *no_args[] = {NULL};
 
 	*o = (struct options){.args = no_args, .text = login->command};
+	if (login->command && asks_for_sessions(login, o))
+		return;
 	if (login->command && asks_for_mcp(login->command))
 		o->mode = OPTIONS_MCP;
 	else if (login_service(login->command))

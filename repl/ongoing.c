@@ -87,6 +87,7 @@ int ongoing_offer(const struct invocation *r)
 	if (r->opt.fresh)
 		return -1;
 	ongoing_open_registry(r, &list, REGISTRY_OWN);
+	list.login = r->login.kind != LOGIN_NOT;
 	if (list.n)
 		run_set_locale(); /* for the question */
 	switch (registry_ask(&list, r->cfg.limits.per_user, &which)) {
@@ -235,6 +236,8 @@ int ongoing_act(struct invocation *r)
 			&e);
 	if (attach && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
 		err_set(&e, "--attach wants a terminal");
+		if (r->login.kind != LOGIN_NOT)
+			err_hint(&e, "ssh -t HOST attach");
 		err_kind_set(&e, ERR_USAGE);
 		run_die(&e);
 	}

@@ -82,9 +82,15 @@ struct login_start {
 	bool shell_is_us;     /* the password entry's shell is this program */
 };
 
+/* Most words of a command about sessions. */
+#define LOGIN_WORDS 32
+
 struct login {
 	enum login_kind kind;
 	const char *command; /* the cell, verbatim and borrowed; NULL is none */
+	/* Written by login_options(): the words of a command about sessions. */
+	char *words[LOGIN_WORDS + 1];
+	char text[256];
 };
 
 /* Find out whether this run is a login. 0, or -1 with `e` of kind ERR_USAGE: a
@@ -92,9 +98,10 @@ struct login {
 int login_decide(
 	const struct login_start *start, struct login *login, struct err *e);
 
-/* Turn the request of a login into options: a session, a cell, or (without a
- * terminal) a program on standard input. Borrows the command. */
-void login_options(const struct login *login, bool terminal, struct options *o);
+/* Turn the request of a login into options: a session, a cell, what there is of
+ * sessions, or (without a terminal) a program on standard input. Borrows from
+ * `login`. */
+void login_options(struct login *login, bool terminal, struct options *o);
 
 /* The service that `command` asks for, such as "sftp", when it is not a cell
  * but the far end of a file transfer; else NULL. */

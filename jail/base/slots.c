@@ -46,8 +46,8 @@ int slots_all_taken(int most, struct err *e)
 			  : "there are %d sessions already",
 		most);
 	err_hint(e,
-		"leave one of them, or end it with cellblock --end; "
-		"session.per_user = %d",
+		"leave one of them, or end it: cellblock --end ID, over ssh "
+		"also: ssh HOST end ID; session.per_user = %d",
 		most);
 	return err_kind_set(e, ERR_BUSY);
 }

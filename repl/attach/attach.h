@@ -376,6 +376,7 @@ struct registry {
 	enum registry_scope scope;
 	int64_t until_ms; /* deadline for one person's sessions */
 	bool full;	  /* registry_ask(): the person can have no more */
+	bool login;	  /* registry_ask(): sshd started us */
 };
 
 /* List sessions; `user` is the person. 0, or -1 with e. */
@@ -402,9 +403,9 @@ int registry_print(const struct registry *r, bool json, int width, FILE *f);
 /* True if the session answers, and is detached or long without a key. */
 bool registry_is_offered(const struct registry_entry *r);
 
-/* If sessions are offered, ask on the terminal which one to go back to. If the
- * person has `most` sessions, all are offered, also to be ended for a new one.
- */
+/* If sessions are offered, ask on the terminal which one to go back to. At a
+ * login all are offered: sshd finds a line that is dead late. If the person has
+ * `most` sessions, all are offered, also to be ended for a new one. */
 enum registry_choice {
 	REGISTRY_NEW,
 	REGISTRY_BACK,

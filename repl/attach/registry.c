@@ -214,7 +214,8 @@ static bool is_named(const struct registry_entry *v, const char *id)
 static bool is_in_offer(
 	const struct registry *r, const struct registry_entry *v)
 {
-	return r->full ? v->answered : registry_is_offered(v);
+	return r->full || r->login ? v->answered && !v->part
+				   : registry_is_offered(v);
 }
 
 /* How many sessions are offered; *last is the last of them. */
@@ -340,7 +341,12 @@ static void describe_session(
 	char since[32], time[TEXT_HUMAN];
 
 	name_time(s->began, since, sizeof(since));
-	if (s->state == ATTACH_RUNS)
+	if (s->away_ms < 0)
+		snprintf(buf, size,
+			"from %s is on another terminal, silent "
+			"for %s",
+			since, rough_time(time, s->idle_ms));
+	else if (s->state == ATTACH_RUNS)
 		snprintf(buf, size, "from %s is still here: cell %u runs",
 			since, (unsigned)s->cell);
 	else if (s->cell)
@@ -354,15 +360,22 @@ static void describe_session(
 /* ---- asking ---- */
 
 /* Show the offered sessions, and ask, unless the person typed ahead. */
-static void ask_line(const struct registry *r, size_t n, bool ahead)
+static void ask_line(
+	const struct registry *r, size_t n, bool enter_is_new, bool ahead)
 {
-	/* By `full`. */
-	static const char *const one[] = {"Enter to go back, n for a new one",
-		"Enter to go back, e and Enter to end it for a new one"};
-	static const char *const more[] = {
-		"[its number and Enter to go back, n for a new one]",
-		"[these are all that you may have · its number and Enter to go "
-		"back, e, its number and Enter to end it for a new one]"};
+	const char *one = r->full ? "Enter to go back, e and Enter to end it "
+				    "for a new one"
+			  : enter_is_new
+				  ? "a takes it over, Enter for a new one"
+				  : "Enter to go back, n for a new one";
+	const char *more =
+		r->full ? "[these are all that you may have · its number and "
+			  "Enter to go back, e, its number and Enter to end it "
+			  "for a new one]"
+		: enter_is_new ? "[its number and Enter takes it over, Enter "
+				 "alone for a new one]"
+			       : "[its number and Enter to go back, n for a "
+				 "new one]";
 	char text[256], line[400];
 
 	for (size_t i = 0; i < r->n; i++) {
@@ -371,7 +384,7 @@ static void ask_line(const struct registry *r, size_t n, bool ahead)
 		describe_session(&r->v[i], text, sizeof(text));
 		if (n == 1 && !ahead)
 			snprintf(line, sizeof(line), "[your session %s · %s]",
-				text, one[r->full]);
+				text, one);
 		else
 			snprintf(line, sizeof(line), "[session %d %s]",
 				r->v[i].id, text);
@@ -379,10 +392,12 @@ static void ask_line(const struct registry *r, size_t n, bool ahead)
 	}
 	if (ahead)
 		terminal_print_line(stdout,
-			"[what you typed already goes to a new session · "
-			"cellblock --attach goes back]");
+			r->login ? "[what you typed already goes to a new "
+				   "session · ssh -t HOST attach goes back]"
+				 : "[what you typed already goes to a new "
+				   "session · cellblock --attach goes back]");
 	else if (n > 1)
-		terminal_print_line(stdout, more[r->full]);
+		terminal_print_line(stdout, more);
 	fflush(stdout);
 }
 
@@ -419,10 +434,17 @@ static char read_key(struct signals *sig)
 	}
 }
 
+/* What keys mean at the question. */
+struct offer {
+	bool full;	   /* e ends a session */
+	bool enter_is_new; /* Enter alone; or else it goes back */
+	const struct registry_entry *only; /* NULL: there are several */
+};
+
 /* Read the choice. REGISTRY_BACK, and REGISTRY_END after an e: `number` was
- * typed, empty for Enter alone. */
-static enum registry_choice read_number(
-	struct signals *sig, bool full, char number[static NUMBER_SIZE])
+ * typed, empty for Enter or a alone. */
+static enum registry_choice read_number(struct signals *sig,
+	const struct offer *o, char number[static NUMBER_SIZE])
 {
 	enum registry_choice choice = REGISTRY_BACK;
 	size_t n = 0;
@@ -435,10 +457,12 @@ static enum registry_choice read_number(
 		if (c == 0x03 || c == 0x04)
 			return REGISTRY_NEITHER;
 		if (c == '\n' || c == '\r')
-			return choice;
+			return first && o->enter_is_new ? REGISTRY_NEW : choice;
 		if ((c == 'n' || c == 'N') && first)
 			return REGISTRY_NEW;
-		if ((c == 'e' || c == 'E') && first && full) {
+		if ((c == 'a' || c == 'A') && first && o->only)
+			return REGISTRY_BACK;
+		if ((c == 'e' || c == 'E') && first && o->full) {
 			choice = REGISTRY_END;
 			echo_keys("e ", 2);
 		} else if (c >= '0' && c <= '9' && n < NUMBER_SIZE - 1) {
@@ -464,24 +488,31 @@ static const struct registry_entry *find_offered(
 	return NULL;
 }
 
-static enum registry_choice choose_session(const struct registry *r, size_t n,
-	struct signals *sig, const struct registry_entry **which)
+static enum registry_choice choose_session(const struct registry *r,
+	const struct offer *o, struct signals *sig,
+	const struct registry_entry **which)
 {
-	const struct registry_entry *only = *which;
 	char number[NUMBER_SIZE];
 
 	for (;;) {
-		enum registry_choice choice = read_number(sig, r->full, number);
+		enum registry_choice choice = read_number(sig, o, number);
 
 		if (choice != REGISTRY_BACK && choice != REGISTRY_END)
 			return choice;
-		*which = *number  ? find_offered(r, number)
-			 : n == 1 ? only
-				  : NULL;
+		*which = *number ? find_offered(r, number) : o->only;
 		if (*which)
 			return choice;
 		echo_keys("\a\n", 2);
 	}
+}
+
+/* True if all that are offered are in use, as far as one can see. */
+static bool all_are_in_use(const struct registry *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (registry_is_offered(&r->v[i]))
+			return false;
+	return true;
 }
 
 /* True if keys wait already. They cannot answer a question that comes later: we
@@ -499,6 +530,7 @@ enum registry_choice registry_ask(
 	struct termios before, keys;
 	enum registry_choice choice;
 	struct signals sig;
+	struct offer o;
 	bool ahead;
 	size_t n;
 
@@ -507,6 +539,9 @@ enum registry_choice registry_ask(
 	if (!n || tcgetattr(STDIN_FILENO, &before) < 0 ||
 		terminal_signals_open(&sig, true, NULL) < 0)
 		return REGISTRY_NEW;
+	o = (struct offer){.full = r->full,
+		.enter_is_new = !r->full && all_are_in_use(r),
+		.only = n == 1 ? *which : NULL};
 	keys = before;
 	keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
 	do {
@@ -517,9 +552,9 @@ enum registry_choice registry_ask(
 		}
 		tcsetattr(STDIN_FILENO, TCSANOW, &keys);
 		ahead = has_typed();
-		ask_line(r, n, ahead);
+		ask_line(r, n, o.enter_is_new, ahead);
 		choice = ahead ? REGISTRY_NEW
-			       : choose_session(r, n, &sig, which);
+			       : choose_session(r, &o, &sig, which);
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
 		if (!ahead)
 			fputs(sig.suspend ? "^Z\n" : "\n", stdout);

@@ -115,6 +115,7 @@ struct session {
 	const char *no_control;	 /* why the person cannot come back to it */
 	const char *user;	 /* the person's account; or NULL */
 	bool unseen; /* begun for a program beside it, without a terminal */
+	bool login;  /* sshd started us */
 
 	/* Each belongs to the file of its name. That file also writes the
 	 * struct behind the pointer. */

@@ -178,7 +178,9 @@ static void write_way_back(const struct session *s, char *text, size_t size)
 	char time[TEXT_HUMAN], command[48], begin[80];
 	int id = control_id(s->control), n;
 
-	snprintf(command, sizeof(command), "cellblock --attach %d", id);
+	snprintf(command, sizeof(command),
+		s->login ? "ssh -t HOST attach %d" : "cellblock --attach %d",
+		id);
 	n = snprintf(begin, sizeof(begin),
 		"[session %d goes on for %s · come back with:", id,
 		text_time(time, s->cfg->linger_ms));

@@ -65,7 +65,7 @@ def test_a_session_that_is_silent_for_long_is_offered(
     clocks.set(slept=11 * 60)
     assert not many.only()["detached"]
     t = many.start(start=False)
-    t.expect(r"is still here: cell 1 ended 11 min ago")
+    t.expect(r"is on another terminal, silent for 11 min · Enter")
     t.type("\r")
     assert s.wait_exit() == 0 and "taken over" in s.all_text()
     assert t.run("x + 1") == "42"

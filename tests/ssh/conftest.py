@@ -127,6 +127,13 @@ class Account:
         self.open.append(s)
         return s
 
+    def another(self, *command):
+        """A new session beside those that are offered."""
+        s = self.session(*command)
+        s.expect(r"Enter\s+(alone\s+)?for\s+a\s+new\s+one")
+        s.type("\r")
+        return s.start()
+
     def processes(self):
         """The processes of this account on the host, without those of sshd."""
         found = []
@@ -146,6 +153,8 @@ class Account:
 
     def close(self):
         for s in self.open:
+            if s.process.poll() is None:    # a test may have stopped it
+                s.process.send_signal(signal.SIGCONT)
             s.close()
         self.end_sessions()
         hosttree.until(lambda: not self.processes(),

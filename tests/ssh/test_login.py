@@ -122,7 +122,7 @@ def test_options_do_not_come_with_an_agent(lab, command):
 
 @pytest.mark.sampled(2)
 def test_an_agent_counts_as_a_session(locked_lab):
-    s = [locked_lab.session().start() for _ in range(2)]
+    s = [locked_lab.session().start(), locked_lab.another()]
     r = locked_lab.run("cellblock-mcp", stdin=AGENT)
     assert r.returncode == 75 and b"per_user" in r.stderr, r
     assert r.stdout == b""
@@ -263,7 +263,7 @@ def test_a_client_cannot_set_the_original_command_variable(lab):
 
 @pytest.mark.sampled(2)
 def test_two_sessions_of_an_account_are_separate(lab):
-    a, b = lab.session().start(), lab.session().start()
+    a, b = lab.session().start(), lab.another()
     a.run("x = 'a'")
     assert "NameError" in b.run("x")
     assert a.run("x") == "'a'"

@@ -162,8 +162,7 @@ def test_without_a_session_one_begins_and_goes_on(remote_lab, here):
 
 @pytest.mark.sampled(2)
 def test_the_session_that_was_used_last_is_meant(remote_lab, here):
-    first, second = remote_lab.session().start(), remote_lab.session()
-    second.start()
+    first, second = remote_lab.session().start(), remote_lab.another()
     first.run("1")
     second.run("import time; time.sleep(2)")
     second.run("2")

@@ -108,12 +108,24 @@ static void an_agent_is_told_from_a_cell(void **state)
 		{"git-upload-pack x", OPTIONS_REMOTE},
 		{"scp - t", OPTIONS_CELL},
 		{"rsync = 1", OPTIONS_CELL},
+		{"sessions", OPTIONS_SESSIONS},
+		{"sessions 1", OPTIONS_CELL},
+		{"sessions = 1", OPTIONS_CELL},
+		{"attach", OPTIONS_ATTACH},
+		{" attach\t2 ", OPTIONS_ATTACH},
+		{"attach 1 2", OPTIONS_CELL},
+		{"attach root/1", OPTIONS_CELL},
+		{"end", OPTIONS_CELL},
+		{"end 1 s1.2", OPTIONS_END},
+		{"end all", OPTIONS_END},
+		{"end -1", OPTIONS_CELL},
+		{"end 1; id", OPTIONS_CELL},
+		{"end 1 -m text", OPTIONS_CELL},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct login login = {
-			LOGIN_FORCED, cases[i].command};
+		struct login login = {LOGIN_FORCED, cases[i].command};
 		struct options o;
 
 		login_options(&login, false, &o);

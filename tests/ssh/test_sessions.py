@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""Sessions of a person who has nothing but ssh: another login goes back to
+them, lists and ends them, also while a dead line still holds them."""
+import signal
+
+import pytest
+
+import hosttree
+
+
+def silence(s):
+    """As a lid that closes: the line is there, and nothing comes."""
+    s.process.send_signal(signal.SIGSTOP)
+
+
+def test_a_session_on_a_silent_line_is_taken_over(lab):
+    s = lab.session().start()
+    s.run("x = 41")
+    silence(s)
+    t = lab.session()
+    t.expect(r"your\s+session\s+from\s+\S+\s+is\s+on\s+another\s+terminal,\s+"
+             r"silent\s+for\s+\d+\s+s\s+·\s+a\s+takes\s+it\s+over,\s+"
+             r"Enter\s+for\s+a\s+new\s+one")
+    t.type("a")
+    assert t.start().run("x + 1") == "42"
+    s.process.send_signal(signal.SIGCONT)
+    assert s.wait_exit() == 0 and "taken over" in s.all_text()
+
+
+def test_of_several_a_number_takes_one_and_enter_begins_another(lab):
+    first = lab.session().start()
+    first.run("x = 1")
+    second = lab.another()
+    assert "NameError" in second.run("x")
+    second.run("x = 2")
+    silence(first)
+    t = lab.session()
+    t.expect(r"\[session 2 from \S+ is on another terminal, silent for \d+ s")
+    t.expect(r"its number and Enter takes it over, Enter\s+alone for a new one")
+    t.type("1\r")
+    assert t.start().run("x") == "1"
+    assert second.run("x") == "2"
+
+
+@pytest.mark.sampled(2)
+def test_at_the_limit_a_login_ends_one_whose_line_is_silent(locked_lab):
+    """Of session.per_user = 2."""
+    first = locked_lab.session().start()
+    second = locked_lab.another()
+    silence(first)
+    silence(second)
+    t = locked_lab.session()
+    t.expect("these are all that you may have")
+    t.type("e 1\r")
+    t.expect(r"ended session 1 of \S+ · 0 cells")
+    assert t.start().run("6 * 7") == "42"
+
+
+@pytest.mark.sampled(2)
+def test_where_only_text_arrives_sessions_are_listed_and_ended(locked_lab):
+    first = locked_lab.session().start()
+    second = locked_lab.another()
+    second.run("x = 41")
+    r = locked_lab.run("1 + 1")
+    assert r.returncode == 75 and b"ssh HOST end ID" in r.stderr, r
+    r = locked_lab.run("sessions")
+    rows = r.stdout.decode().splitlines()
+    assert r.returncode == 0 and rows[0].startswith("ID"), r
+    assert [row.split()[:3] for row in rows[1:]] == [
+        [n, locked_lab.user.pw_name, "127.0.0.1"] for n in "12"], rows
+    r = locked_lab.run("end", "7")
+    assert r.returncode == 1 and b"there is no session 7" in r.stderr, r
+    r = locked_lab.run("end 1")
+    assert (r.returncode, r.stdout.split()[:3]) == \
+        (0, [b"ended", b"session", b"1"]), r
+    first.wait_exit()
+    r = locked_lab.run("attach")
+    assert r.returncode == 2 and b"ssh -t HOST attach" in r.stderr, r
+    t = locked_lab.session("attach 2")
+    assert t.start().run("x + 1") == "42"
+    assert second.wait_exit() == 0
+    # The session that is left says how to come back.
+    t.type(":detach\r")
+    t.expect(r"come back with:\s+ssh -t HOST attach 2\]")
+    assert t.wait_exit() == 0
+    r = locked_lab.run("end all")
+    assert r.stdout.startswith(b"ended session 2 "), r
+    hosttree.until(lambda: locked_lab.run("1 + 1").stdout == b"2\n", "a place")
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("command", [
+    "sessions = 1; sessions", "end", "end -1", "end 1 -m x", "attach root/1",
+    "sessions; id"])
+def test_other_words_are_cells(lab, command):
+    s = lab.session().start()
+    r = lab.run(command)
+    assert r.returncode == (0 if "=" in command else 1), r
+    assert r.stdout == (b"1\n" if "=" in command else b""), r
+    assert s.run("6 * 7") == "42"
