@@ -272,7 +272,9 @@ install: build
 	install -Dm644 docs/JSON.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/JSON.md
 	install -Dm644 docs/PROXY.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/PROXY.md
 	install -Dm644 docs/PEERS.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/PEERS.md
-	install -Dm644 etc/sshd_config.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d/cellblock.conf
+	install -d $(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d
+	sed 's|/usr/local/|$(PREFIX)/|' etc/sshd_config.d/cellblock.conf \
+		>$(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d/cellblock.conf
 	install -Dm644 etc/systemd/user-.slice.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/user-.slice.d/cellblock.conf
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	for u in $(SYSTEMD); do \

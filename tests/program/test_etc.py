@@ -52,11 +52,29 @@ def test_sshd_accepts_the_snippet(tmp_path):
     for line in ("forcecommand /usr/local/bin/cellblock --login",
                  "disableforwarding yes", "permittunnel no",
                  "permituserrc no", "x11forwarding no",
-                 "clientaliveinterval 20"):
+                 "clientaliveinterval 10"):
         assert f"\n{line}\n" in with_it, with_it
     assert "\nforcecommand none\n" in control, control
     for line in ("forcecommand none", "clientaliveinterval 0"):
         assert f"\n{line}\n" in others, others
+
+
+def test_what_is_installed_names_the_program_where_it_is(tmp_path):
+    tree = TESTS.parent
+    if not (tree / "Makefile").exists():
+        pytest.skip("this copy of the tree has no Makefile")
+    r = subprocess.run(
+        [program("make"), "-s", "-o", "build", "install", "PREFIX=/usr",
+         f"DESTDIR={tmp_path}", f"BUILD={os.path.dirname(CELLBLOCK)}"], cwd=tree,
+        capture_output=True, text=True, check=False)
+    assert r.returncode == 0, r
+    for name, line in (
+            ("share/doc/cellblock/sshd_config.d/cellblock.conf",
+             "ForceCommand /usr/bin/cellblock --login"),
+            ("lib/systemd/system/cellblock-maker.service",
+             "ExecStart=/usr/bin/cellblock")):
+        text = (tmp_path / "usr" / name).read_text()
+        assert line in text and "/usr/local/" not in text, text
 
 
 def test_systemd_sysusers_makes_the_group(tmp_path):

@@ -20,6 +20,7 @@ import term
 from world import CELLBLOCK
 
 SSHD = sshd.find()
+ETC = pathlib.Path(__file__).resolve().parent.parent.parent / "etc"
 # The default (sntrup761) costs a client more than all the rest of a test.
 KEX = "curve25519-sha256"
 
@@ -36,9 +37,10 @@ class Server:
         shutil.copy(CELLBLOCK, self.binary)
         self.users, self.process = {}, None
 
-    def start(self, policy=None, hide=None):
+    def start(self, policy=None, hide=None, first=""):
         """With a policy, the server and the sessions see it as the
-        administrator's configuration, and no program `hide`."""
+        administrator's configuration, and no program `hide`. `first` is what
+        another file says to sshd."""
         tag = secrets.token_hex(2)
         self.add_user("shell", f"cellblock-test-s{tag}", self.binary)
         self.add_user("forced", f"cellblock-test-f{tag}", "/bin/sh")
@@ -47,7 +49,7 @@ class Server:
                 str(self.dir / key))
         with socket.create_server(("127.0.0.1", 0)) as s:
             self.port = s.getsockname()[1]
-        (self.dir / "config").write_text(f"""\
+        (self.dir / "config").write_text(first + f"""\
 ListenAddress 127.0.0.1:{self.port}
 HostKey {self.dir}/host
 KexAlgorithms {KEX}
@@ -161,14 +163,14 @@ class Account:
                        f"the end of the sessions of {self.user.pw_name}")
 
 
-def serve(policy=None, hide=None):
+def serve(policy=None, hide=None, first=""):
     if os.geteuid() != 0:
         pytest.skip("making accounts for an ssh server takes root")
     if not SSHD:
         pytest.skip("sshd is not installed")
     s = Server()
     try:
-        s.start(policy, hide)
+        s.start(policy, hide, first)
         yield s
     finally:
         s.stop()
@@ -177,6 +179,14 @@ def serve(policy=None, hide=None):
 @pytest.fixture(scope="session")
 def server():
     yield from serve()
+
+
+@pytest.fixture(scope="session")
+def etc_server():
+    """What the file in etc says of the whole server."""
+    words = (ETC / "sshd_config.d/cellblock.conf").read_text()
+    yield from serve(first=words[:words.index("Match ")].replace(
+        "Subsystem", "#"))
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Sessions of a person who has nothing but ssh: another login goes back to
 them, lists and ends them, also while a dead line still holds them."""
+import contextlib
 import signal
+import socket
 
 import pytest
 
 import hosttree
+import term
 
 
 def silence(s):
@@ -98,3 +101,15 @@ def test_other_words_are_cells(lab, command):
     assert r.returncode == (0 if "=" in command else 1), r
     assert r.stdout == (b"1\n" if "=" in command else b""), r
     assert s.run("6 * 7") == "42"
+
+
+CLASS = 60      # by default sshd drops some of more than 10
+
+
+def test_a_class_that_logs_in_at_once_is_let_in(etc_server):
+    with contextlib.ExitStack() as stack:
+        lines = [stack.enter_context(socket.create_connection(
+            ("127.0.0.1", etc_server.port), timeout=term.DEADLINE))
+            for _ in range(CLASS)]
+        # Nobody says who they are, so that all count to the end.
+        assert [line.recv(4) for line in lines] == [b"SSH-"] * CLASS
