@@ -40,6 +40,7 @@ enum jail_limit {
 	LIMIT_PERSON,	 /* Ctrl-C three times */
 	LIMIT_IDLE,	 /* session.idle */
 	LIMIT_LIFETIME,	 /* session.lifetime */
+	LIMIT_ALL,	 /* maker.memory, or what memory the host has */
 	LIMIT_OUTPUT,	 /* a program's stdout or stderr */
 };
 

@@ -42,7 +42,7 @@ struct cell {
 	enum jail_cell kind;
 	int64_t wall_ms; /* its own limit; 0: none */
 	int took;	 /* the source has arrived */
-	int64_t oom_start, fork_fails_start, peak_start;
+	int64_t oom_start, hits_start, fork_fails_start, peak_start;
 };
 
 /* ---- its beginning ---- */
@@ -122,6 +122,7 @@ static int64_t note_start(struct cell *c)
 	warden_note_cell(w, c->done.cell);
 	warden_jail_note_oom(&w->jail, u->oom_kills);
 	c->oom_start = w->jail.oom_seen;
+	c->hits_start = u->limit_hits;
 	c->fork_fails_start = u->fork_fails;
 	c->peak_start = warden_jail_peak(&w->jail);
 	return u->cpu_ms;
@@ -148,7 +149,7 @@ static void note_death(struct cell *c)
 	if (d->signal == SIGKILL && u.oom_kills > c->oom_start &&
 		u.oom_kills > c->watch.oom_others) {
 		d->how = HOW_KILLED;
-		d->limit = LIMIT_MEMORY;
+		d->limit = warden_jail_oom_limit(&c->w->jail, c->hits_start);
 	}
 }
 
@@ -314,16 +315,19 @@ static int is_alive_after(enum jail_how how)
 }
 
 /* The kernel may have taken a child of the cell's for memory. */
-static void tell_oom(struct cell *c, int64_t kills)
+static void tell_oom(struct cell *c, const struct warden_jail_usage *u)
 {
-	int64_t n = kills - c->oom_start;
+	int64_t n = u->oom_kills - c->oom_start;
+	bool own;
 
-	warden_jail_note_oom(&c->w->jail, kills);
-	if (n > 0)
-		link_notice(&c->w->link,
-			"memory limit: %lld process%s of the cell %s killed",
-			(long long)n, n == 1 ? "" : "es",
-			n == 1 ? "was" : "were");
+	warden_jail_note_oom(&c->w->jail, u->oom_kills);
+	if (n <= 0)
+		return;
+	own = warden_jail_oom_limit(&c->w->jail, c->hits_start) == LIMIT_MEMORY;
+	link_notice(&c->w->link, "%s: %lld process%s of the cell %s killed",
+		own ? "memory limit"
+		    : "no memory is left for all sessions together",
+		(long long)n, n == 1 ? "" : "es", n == 1 ? "was" : "were");
 }
 
 /* Processes beside the live guest and its checkpoints. Those that are on their
@@ -392,7 +396,7 @@ static int settle_leftovers(struct cell *c)
 	d->cpu_ms = u.cpu_ms - c->watch.cpu_start_ms;
 	if (!is_alive_after(d->how))
 		return 0;
-	tell_oom(c, u.oom_kills);
+	tell_oom(c, &u);
 	if (u.slots > slots)
 		slots = u.slots;
 	n = count_left(w, &u, before);
@@ -449,7 +453,7 @@ static int finish_cell(struct cell *c)
 		/* The tty echoes what the person presses meanwhile. */
 		warden_jail_set_ttys(&w->jail);
 		if (d->how == HOW_KILLED && d->limit != LIMIT_MEMORY &&
-			guest_is_alive(&w->guest))
+			d->limit != LIMIT_ALL && guest_is_alive(&w->guest))
 			tell_stack(c);
 		if (warden_recover(w, d) == SESSION_OVER)
 			return SESSION_OVER;

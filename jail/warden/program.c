@@ -155,7 +155,7 @@ static void note_death(
 	result->status = status;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
 		u.oom_kills > wa->oom_others)
-		wa->limit = LIMIT_MEMORY;
+		wa->limit = warden_jail_oom_limit(&w->jail, 0);
 }
 
 static int watch_program(

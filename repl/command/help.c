@@ -123,6 +123,10 @@ static const char *explain_end(const struct jail_done *done)
 		[LIMIT_MEMORY] = "The session needed more memory than it may "
 				 "have: :limits says how much, and :who what "
 				 "the variables take.",
+		[LIMIT_ALL] = "All sessions of this host together have no more "
+			      "memory: maker.memory, or the host's own, is "
+			      "used up. This session was within its limit, and "
+			      "held most. Try again later, or with less.",
 		[LIMIT_PERSON] = "Ctrl-C three times ended Python, because "
 				 "the cell did not stop at the first.",
 	};

@@ -93,7 +93,9 @@ void log_limit(const struct log *l, enum jail_limit limit)
 		limit == LIMIT_PERSON ? "interrupt" : verdict_limit_key(limit);
 
 	if (l->to_syslog && key)
-		syslog(LOG_NOTICE, "%s: limit struck: %s", l->user, key);
+		syslog(LOG_NOTICE, "%s: limit struck: %s%s", l->user, key,
+			limit == LIMIT_ALL ? ", or the memory of the host"
+					   : "");
 }
 
 void log_attach(const struct log *l, const char *what, const char *from)

@@ -91,6 +91,9 @@ static void add_limit(
 		add_words(l, "lifetime limit: %s",
 			text_time(h, lim->lifetime_ms));
 		return;
+	case LIMIT_ALL:
+		add_words(l, "no memory is left for all sessions together");
+		return;
 	case LIMIT_OUTPUT:
 		add_words(l, "output limit: %s",
 			text_size(h, (uint64_t)lim->output_bytes));
@@ -113,8 +116,7 @@ static void add_cause(struct verdict_line *l, const struct jail_done *d,
 		add_words(l, "Python exited with status %d", d->status);
 		return;
 	case HOW_LOST:
-		add_words(l,
-			"Python's link to the session broke · killed");
+		add_words(l, "Python's link to the session broke · killed");
 		return;
 	case HOW_REFUSED:
 		add_words(l, "not run: %s", d->text);
@@ -170,7 +172,8 @@ static void add_state(struct verdict_line *l, uint32_t back_to, uint32_t names)
 
 static bool is_killed_but_not_for_memory(const struct jail_done *d)
 {
-	return d->how == HOW_KILLED && d->limit != LIMIT_MEMORY;
+	return d->how == HOW_KILLED && d->limit != LIMIT_MEMORY &&
+	       d->limit != LIMIT_ALL;
 }
 
 /* Add which state the session has now. */
@@ -227,13 +230,13 @@ static void add_memory(struct verdict_line *l, const struct jail_done *d,
 {
 	char h[TEXT_HUMAN];
 
-	if (d->limit != LIMIT_MEMORY)
+	if (d->limit != LIMIT_MEMORY && d->limit != LIMIT_ALL)
 		return;
 	if (d->peak_bytes > 0) {
 		begin_part(l);
 		add_words(l, "peak %s", text_size(h, (uint64_t)d->peak_bytes));
 	}
-	if (about->memory_source) {
+	if (about->memory_source && d->limit == LIMIT_MEMORY) {
 		begin_part(l);
 		add_words(l, "limit set in %s", about->memory_source);
 	}
@@ -348,6 +351,7 @@ const char *verdict_limit_key(enum jail_limit limit)
 		[LIMIT_PROCESSES] = "session.processes",
 		[LIMIT_IDLE] = "session.idle",
 		[LIMIT_LIFETIME] = "session.lifetime",
+		[LIMIT_ALL] = "maker.memory",
 		[LIMIT_OUTPUT] = "cell.output",
 	};
 

@@ -74,6 +74,8 @@ NEVER(int, warden_restart, struct warden *w)
 NEVER(int, warden_park, struct warden *w)
 NEVER(const struct warden_jail_usage *, warden_baseline, struct warden *w)
 NEVER(int, warden_jail_note_oom, struct warden_jail *j, int64_t kills)
+NEVER(enum jail_limit, warden_jail_oom_limit, const struct warden_jail *j,
+	int64_t hits)
 NEVER(void, warden_jail_note_left, struct warden_jail *j, int n)
 NEVER(void, warden_jail_measure, struct warden_jail *j,
 	struct warden_jail_usage *u)

@@ -2,6 +2,8 @@
 """What the administrator's files say about root's maker of sessions."""
 import fcntl
 import os
+import re
+import signal
 import subprocess
 
 import pytest
@@ -178,17 +180,63 @@ def test_those_of_all_persons_are_counted(maker, ann, bob):
     hosttree.until(lambda: bob.run("-c", "1").code == 0, "a free place")
 
 
-def test_all_sessions_together_have_a_limit(maker, ann):
-    maker.policy("[maker]\nmemory = 900G\n")
-    s = ann.session().start()
-    s.run("1")
+def all_memory():
+    """The kernel's limit on all sessions together; None: there is none."""
     found = [p for p in ("/sys/fs/cgroup/memory/cellblock/"
                          "memory.limit_in_bytes",
                          "/sys/fs/cgroup/cellblock/memory.max")
              if os.path.exists(p)]
     assert found
-    assert int(open(found[0]).read()) == 900 << 30
+    with open(found[0]) as f:
+        text = f.read().strip()
+    return None if text == "max" or int(text) > 1 << 60 else int(text)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_all_sessions_together_have_a_limit(maker, ann, again):
+    maker.policy("[maker]\nmemory = 900G\n")
+    s = ann.session().start()
+    s.run("1")
+    assert all_memory() == 900 << 30
+    # Without the key the next session goes without.
+    maker.policy("")
+    if again:
+        maker.kill(signal.SIGTERM)
+        maker.start()
+    assert ann.run("-c", "print(1)").text == "1\n"
+    assert all_memory() is None
     s.leave()
+
+
+HOG = "x = bytearray(b'x') * (300 << 20)"
+
+
+@pytest.fixture(name="tight")
+def _tight(maker):
+    """All sessions have less together than one of them may have."""
+    maker.policy("[maker]\nmemory = 200M\n")
+    yield maker
+    maker.policy("")    # and no neighbour of a later test pays for it
+    maker.people[0].run("-c", "1")
+
+
+def test_the_limit_of_all_is_not_said_to_be_the_sessions(tight, ann):
+    s = ann.session().start()
+    said = s.run(HOG)
+    assert "no memory is left for all sessions together · killed" in said, said
+    assert "peak" in said and "memory limit" not in said
+    assert "within its limit" in re.sub(r"\s+", " ", s.run(":explain"))
+    # The control: its own limit.
+    s.leave()
+    s = ann.session("-M", "100M").start()
+    assert "memory limit: 100 MiB" in s.run(HOG)
+    s.leave()
+    r = ann.run("-c", HOG)
+    assert r.code == 137 and "no memory is left for all" in r.said, r
+    assert "session.memory" not in r.said and "memory limit" not in r.said
+    r = ann.run("-M", "100M", "-c", HOG)
+    assert r.code == 1 and "MemoryError" in r.said or \
+        "memory limit: 100 MiB" in r.said, r
 
 
 def test_the_maker_is_for_root(maker, ann):

@@ -21,9 +21,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/xattr.h>
 
 /* Names of sessions without an allocated uid begin with this. */
 #define BY_PID "pid-"
+/* The directory whose memory limit we set has this attribute, which only root
+ * writes and reads. */
+#define BOUND_MARK "trusted.cellblock.memory"
 
 static const struct cgroup_ops *const versions[] = {
 	[CGROUP_V1] = &cgroup_v1,
@@ -132,7 +136,7 @@ static void open_files(struct cgroup *cg, const struct cgroup_ops *ops)
 		int dir = cgroup_fd_of(cg, ops->files[i].in);
 		int mode = i == CGROUP_F_FREEZE ? O_RDWR : O_RDONLY;
 
-		if (dir >= 0)
+		if (dir >= 0 && ops->files[i].name)
 			cg->file[i] = openat(
 				dir, ops->files[i].name, mode | O_CLOEXEC);
 	}
@@ -175,6 +179,17 @@ int cgroup_move_below(const struct cgroup_caps *caps, struct err *e)
 	return ops && ops->move_below ? ops->move_below(caps, e) : 0;
 }
 
+/* Take back a bound of ours. The unit in which sessions lie may have one of its
+ * administrator's. */
+static void unbound_all(int dir, const struct cgroup_ops *ops)
+{
+	char mark;
+
+	if (dir >= 0 && fgetxattr(dir, BOUND_MARK, &mark, 1) >= 0 &&
+		cgroup_dir_write(dir, ops->memory_max, ops->no_max) == 0)
+		fremovexattr(dir, BOUND_MARK);
+}
+
 int cgroup_bound_all(const struct cgroup *cg, int64_t bytes, struct err *e)
 {
 	const struct cgroup_ops *ops = versions[cg->kind];
@@ -186,7 +201,12 @@ int cgroup_bound_all(const struct cgroup *cg, int64_t bytes, struct err *e)
 		cgroup_dir_parent(above, cg->dirs[i]);
 		dir = cgroup_dir_open(above);
 	}
-	if (dir >= 0 && cgroup_dir_set_number(dir, ops->memory_max, bytes))
+	if (!bytes) {
+		unbound_all(dir, ops);
+		return 0;
+	}
+	if (dir >= 0 && fsetxattr(dir, BOUND_MARK, "1", 1, 0) == 0 &&
+		cgroup_dir_set_number(dir, ops->memory_max, bytes))
 		return 0;
 	err_set(e, "bound the memory of all sessions together: this host does "
 		   "not keep such a limit");
@@ -301,7 +321,7 @@ void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)
 	const struct cgroup_ops *ops = versions[cg->kind];
 	const int *file = cg->file;
 
-	*u = (struct cgroup_usage){.cpu_ns = -1};
+	*u = (struct cgroup_usage){.cpu_ns = -1, .limit_hits = -1};
 	if (!ops)
 		return;
 	u->peak_bytes = at_least_0(file_number(file[CGROUP_F_PEAK], NULL));
@@ -309,6 +329,7 @@ void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)
 	if (u->cpu_ns > 0)
 		u->cpu_ns *= ops->cpu_unit_ns;
 	u->oom_kills = at_least_0(file_number(file[CGROUP_F_OOM], "oom_kill"));
+	u->limit_hits = file_number(file[CGROUP_F_HITS], ops->hits_key);
 	u->fork_fails =
 		at_least_0(file_number(file[CGROUP_F_PIDS_EVENTS], "max"));
 }

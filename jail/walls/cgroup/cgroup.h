@@ -55,12 +55,13 @@ enum cgroup_file {
 	CGROUP_F_MEMORY_STAT, /* memory.stat */
 	CGROUP_F_PEAK,	      /* highest charge */
 	CGROUP_F_OOM,	      /* counts oom_kill */
+	CGROUP_F_HITS,	      /* (v2) how often the limit was met */
 	CGROUP_F_PIDS_EVENTS, /* forks refused */
 	CGROUP_F_CPU,	      /* CPU time used */
 	CGROUP_F_FREEZE,      /* the switch of the freezer */
 	CGROUP_F_EVENTS,      /* (v2) whether all are frozen */
 };
-#define CGROUP_FILES 8
+#define CGROUP_FILES 9
 
 struct cgroup {
 	enum cgroup_kind kind;
@@ -85,6 +86,9 @@ struct cgroup_usage {
 	int64_t peak_bytes; /* highest charge, 0 unknown */
 	int64_t cpu_ns;	    /* of all processes, the dead too; -1 unknown */
 	int64_t oom_kills;  /* processes the kernel killed for memory */
+	/* How often the session's own limit was met; -1 unknown (v1: failcnt
+	 * is not kept by new kernels). */
+	int64_t limit_hits;
 	int64_t fork_fails; /* forks refused by the process limit */
 };
 
@@ -102,8 +106,8 @@ void cgroup_probe(
  * the service that started us. -1 with e. */
 int cgroup_move_below(const struct cgroup_caps *caps, struct err *e);
 
-/* Bound the memory of all sessions beside an open one together. -1 with e when
- * the kernel does not keep the bound. */
+/* Bound the memory of all sessions beside an open one together; 0: no more, if
+ * the bound was ours. -1 with e when the kernel does not keep the bound. */
 int cgroup_bound_all(const struct cgroup *cg, int64_t bytes, struct err *e);
 
 /* Decide where the session's directories will be. Makes nothing, so that the

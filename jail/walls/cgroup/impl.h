@@ -38,9 +38,11 @@ struct cgroup_ops {
 	/* The file of the memory limit, and that through which a process with
 	 * one thread enters. */
 	const char *memory_max, *enter;
+	/* What is written there for no limit. */
+	const char *no_max;
 	/* Set the limits: the CGROUP_LIMIT_* that the kernel keeps. */
 	unsigned (*limit)(const struct cgroup *cg, const struct limits *l);
-	/* The files that the warden keeps open. */
+	/* The files that the warden keeps open; no name: there is none. */
 	struct {
 		enum cgroup_controller in;
 		const char *name;
@@ -48,6 +50,8 @@ struct cgroup_ops {
 	/* The texts to write into CGROUP_F_FREEZE: [0] to thaw, [1] to freeze;
 	 * and the lines of CGROUP_F_EVENTS when all have followed. */
 	const char *freeze[2], *frozen[2];
+	/* The key in CGROUP_F_HITS. */
+	const char *hits_key;
 	/* The key of the CPU time, NULL where that stands alone; its unit. */
 	const char *cpu_key;
 	int cpu_unit_ns;

@@ -202,6 +202,7 @@ const struct cgroup_ops cgroup_v1 = {
 	.probe = v1_probe,
 	.make = v1_make,
 	.memory_max = "memory.limit_in_bytes",
+	.no_max = "-1",
 	.enter = "tasks",
 	.limit = v1_limit,
 	.files =
@@ -553,6 +554,8 @@ const struct cgroup_ops cgroup_v2 = {
 	.make = v2_make,
 	.move_below = v2_move_below,
 	.memory_max = "memory.max",
+	.no_max = "max",
+	.hits_key = "oom",
 	.enter = "cgroup.procs",
 	.limit = v2_limit,
 	.files =
@@ -564,6 +567,7 @@ const struct cgroup_ops cgroup_v2 = {
 			[CGROUP_F_PEAK] = {CGROUP_MEMORY,
 				JAIL_MEMORY "peak"}, /* 5.19 */
 			[CGROUP_F_OOM] = {CGROUP_MEMORY, JAIL_MEMORY "events"},
+			[CGROUP_F_HITS] = {CGROUP_MEMORY, JAIL_MEMORY "events"},
 			[CGROUP_F_PIDS_EVENTS] = {CGROUP_PIDS,
 				CGROUP_JAIL "/pids.events"},
 			[CGROUP_F_CPU] = {CGROUP_CPU, CGROUP_JAIL "/cpu.stat"},

@@ -471,9 +471,24 @@ static void count_totals(struct warden_jail *j, struct warden_jail_usage *u)
 	*u = (struct warden_jail_usage){.peak_bytes = c.peak_bytes,
 		.cpu_ms = c.cpu_ns >= 0 ? c.cpu_ns / 1000000 : j->tally.cpu_ms,
 		.fork_fails = c.fork_fails,
-		.oom_kills = c.oom_kills};
+		.oom_kills = c.oom_kills,
+		.limit_hits = c.limit_hits};
 	if (u->cpu_ms > j->cpu_ms)
 		j->cpu_ms = u->cpu_ms;
+}
+
+enum jail_limit warden_jail_oom_limit(const struct warden_jail *j, int64_t hits)
+{
+	int64_t limit = j->site->spec->limits.memory_bytes;
+	struct cgroup_usage c;
+	bool own;
+
+	cgroup_usage(&j->site->cgroup, &c);
+	/* A charge that is refused is of some pages, up to a huge one. */
+	own = c.limit_hits >= 0
+		      ? c.limit_hits > hits
+		      : !c.peak_bytes || c.peak_bytes >= limit - limit / 16;
+	return own ? LIMIT_MEMORY : LIMIT_ALL;
 }
 
 /* The peak, where no cgroup has it: of what was measured. */

@@ -148,6 +148,7 @@ struct warden_jail_usage {
 	int slots;	/* what the process limit counts: threads, zombies */
 	int64_t fork_fails;
 	int64_t oom_kills;
+	int64_t limit_hits; /* as struct cgroup_usage has them */
 };
 
 /* The state of the ttys, compared with how a cell finds them. */
@@ -300,6 +301,11 @@ const struct warden_jail_usage *warden_jail_baseline(
 
 /* Take so many kills for memory as accounted for. 1 if there are new ones. */
 int warden_jail_note_oom(struct warden_jail *j, int64_t kills);
+
+/* The limit for which the kernel killed: the session's own, which had been met
+ * `hits` times before, or one above. */
+enum jail_limit warden_jail_oom_limit(
+	const struct warden_jail *j, int64_t hits);
 
 /* A cell has left so many processes. */
 void warden_jail_note_left(struct warden_jail *j, int n);

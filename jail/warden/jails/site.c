@@ -176,8 +176,7 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 	if (cgroup_move_below(caps, e) < 0 ||
 		limit_by_cgroup(s, front, caps, name, lock, e) < 0)
 		return -1;
-	if (made && made->memory_bytes &&
-		cgroup_bound_all(&s->cgroup, made->memory_bytes, e) < 0)
+	if (made && cgroup_bound_all(&s->cgroup, made->memory_bytes, e) < 0)
 		return -1;
 	if (made && made->ahead && !has_kernels_limits(&s->cgroup))
 		return err_set(e, "no cgroup keeps the limits of this host");
