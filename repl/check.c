@@ -41,7 +41,8 @@ struct check {
 	bool can_build, is_met;
 	/* why no jail was built */
 	char why[sizeof(((struct err *)0)->hint) + 220];
-	const char *logout; /* how a logout ends a left session; or NULL */
+	const char *logout;   /* how a logout ends a left session; or NULL */
+	const char *forwards; /* for whom sshd forwards ports; or NULL */
 	struct row rows[ROWS_MAX];
 	size_t n;
 };
@@ -153,6 +154,8 @@ static int print_people(const struct check *c, struct err *e)
 		strbuf_printf(&b,
 			"A session that goes on without its terminal: %s\n",
 			c->logout);
+	if (c->forwards)
+		strbuf_printf(&b, "Not shut: %s\n", c->forwards);
 	r = b.failed ? err_set(e, "out of memory") : 0;
 	if (r == 0)
 		fputs(b.s, stdout);
@@ -163,11 +166,11 @@ static int print_people(const struct check *c, struct err *e)
 static int print_json(const struct check *c, struct err *e)
 {
 	json_t *rows = json_array();
-	json_t *top = json_pack("{s:s, s:s, s:b, s:b, s:s?, s:s?, s:o}",
+	json_t *top = json_pack("{s:s, s:s, s:b, s:b, s:s?, s:s?, s:s?, s:o}",
 		"version", CELLBLOCK_VERSION, "python", c->spec->python, "jail",
 		c->can_build, "require_met", c->is_met, "unmet",
-		c->is_met ? NULL : c->unmet.msg, "logout", c->logout, "checks",
-		rows);
+		c->is_met ? NULL : c->unmet.msg, "logout", c->logout,
+		"forwards", c->forwards, "checks", rows);
 	int r = 0;
 
 	for (size_t i = 0; top && i < c->n; i++) {
@@ -215,7 +218,9 @@ int check_run(const struct check_what *what, struct err *e)
 {
 	struct check c = {.spec = what->spec, .fetch = what->fetch};
 	struct logout l;
+	char forwards[400];
 
+	c.forwards = sshd_tell(forwards, sizeof(forwards));
 	if (what->lingers) {
 		logout_ask(&l, what->person, getpid(), false);
 		c.logout = logout_tell(&l);

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Open the standard descriptors that are missing. Otherwise the next file that
@@ -32,16 +31,6 @@ static void open_standard_fds(void)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0)
 			open("/dev/null", flags[fd] | O_NOCTTY);
-}
-
-/* True if the shell of the password entry is this program. */
-static bool shell_is_us(const struct person *p)
-{
-	struct stat a, b;
-
-	return p->shell && stat(p->shell, &a) == 0 &&
-	       stat("/proc/self/exe", &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
 }
 
 /* Copy the arguments: pid 1 of a jail (init.c) overwrites the originals. One
@@ -69,7 +58,7 @@ static void decide_mode(struct invocation *r, int argc, char **argv)
 	struct login_start start = {.argc = argc,
 		.argv = argv,
 		.original = getenv("SSH_ORIGINAL_COMMAND"),
-		.shell_is_us = shell_is_us(&r->person)};
+		.shell_is_us = run_is_shell(r->person.shell)};
 	struct err e = {0};
 
 	run_must(login_decide(&start, &r->login, &e), &e);

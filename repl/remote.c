@@ -229,6 +229,9 @@ int remote_run(struct invocation *r)
 	if (!r->cfg.remote || !is_served(service)) {
 		login_refusal(service, refusal, sizeof(refusal));
 		fputs(refusal, stderr);
+		if (!strcmp(service, "sftp"))
+			sftp_refuse("files are not served here "
+				    "(files.remote = no)");
 		return 1;
 	}
 	script = make_script(service, r->opt.text, &e);

@@ -19,6 +19,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int run_exit_status(const struct err *e)
@@ -149,6 +150,14 @@ void run_find_fetch(struct invocation *r, struct fetch *f)
 		.load_system = r->login.kind == LOGIN_NOT ? load_system : NULL,
 		.arg = r,
 		.complain = complain_of_maker};
+}
+
+bool run_is_shell(const char *path)
+{
+	struct stat a, b;
+
+	return path && stat(path, &a) == 0 && stat("/proc/self/exe", &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 void run_find_slots(const struct invocation *r, struct setup_slots *s)

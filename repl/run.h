@@ -10,6 +10,8 @@
  *	injail.c	a session or a program
  *	ongoing.c	sessions that go on without their terminal
  *	remote.c	scp, sftp and rsync
+ *	sftp.c		a refusal that scp and sftp can show
+ *	sshd.c		what sshd lets an account do beside its session
  *	requests.c	requests of programs and agents
  *
  * All of it runs before the process confines itself. We print an error once on
@@ -177,6 +179,9 @@ void run_load_config(struct invocation *r);
  */
 void run_find_fetch(struct invocation *r, struct fetch *f);
 
+/* True if `path`, the shell of a password entry, is this program. NULL: no. */
+bool run_is_shell(const char *path);
+
 /* Find the file that counts the person's sessions, beside the history. If the
  * administrator locked the configuration, the person's environment does not
  * decide where that is, and a session that cannot be counted does not start. */
@@ -232,6 +237,18 @@ int ongoing_act(struct invocation *r);
 /* ---- remote.c: scp, sftp and rsync into the home of a session ---- */
 
 int remote_run(struct invocation *r);
+
+/* ---- sftp.c ---- */
+
+/* Answer a client of SFTP on standard input and output until it leaves: all is
+ * denied. `why` is short; some clients show it. */
+void sftp_refuse(const char *why);
+
+/* ---- sshd.c ---- */
+
+/* As root, write for which account, whose shell is this program, sshd forwards
+ * ports. NULL: for none, as far as we know. */
+const char *sshd_tell(char *buf, size_t size);
 
 /* ---- requests.c ---- */
 

@@ -52,7 +52,8 @@ def test_sshd_accepts_the_snippet(tmp_path):
     for line in ("forcecommand /usr/local/bin/cellblock --login",
                  "disableforwarding yes", "permittunnel no",
                  "permituserrc no", "x11forwarding no",
-                 "clientaliveinterval 10"):
+                 "clientaliveinterval 10",
+                 "unusedconnectiontimeout 60"):
         assert f"\n{line}\n" in with_it, with_it
     assert "\nforcecommand none\n" in control, control
     for line in ("forcecommand none", "clientaliveinterval 0"):

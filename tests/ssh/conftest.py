@@ -5,6 +5,7 @@ import contextlib
 import os
 import pathlib
 import pwd
+import re
 import secrets
 import shutil
 import signal
@@ -183,10 +184,12 @@ def server():
 
 @pytest.fixture(scope="session")
 def etc_server():
-    """What the file in etc says of the whole server."""
+    """What the file in etc says of the whole server, and of connections that
+    ask for nothing, after a second."""
     words = (ETC / "sshd_config.d/cellblock.conf").read_text()
+    nothing = re.search(r"(UnusedConnectionTimeout) \S+", words)[1]
     yield from serve(first=words[:words.index("Match ")].replace(
-        "Subsystem", "#"))
+        "Subsystem", "#") + f"{nothing} 1\n")
 
 
 @pytest.fixture(scope="session")
@@ -216,6 +219,11 @@ def log_in(server, kind):
     account = Account(server, kind)
     yield account
     account.close()
+
+
+@pytest.fixture
+def etc_lab(etc_server):
+    yield from log_in(etc_server, "forced")
 
 
 @pytest.fixture

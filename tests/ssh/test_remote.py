@@ -323,3 +323,37 @@ def test_it_is_off_by_default(lab, here):
     r = lab.run("scp -t x")
     assert r.returncode == 1 and b"scp is not served here" in r.stderr, r
     assert r.stdout == b""
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("out", [False, True])
+def test_where_it_is_off_the_client_is_told_a_reason(lab, here, how, out):
+    """scp and sftp are a subsystem, whose errors sshd throws away: the
+    protocol has to say it."""
+    file = here / "grades.csv"
+    if not out:
+        r = COPIES[how](lab, file, "x")
+    elif how == "sftp":
+        r = sftp(lab, f"get x {here}/got\n")
+    elif how == "rsync":
+        r = rsync(lab, far(lab, "x"), here / "got")
+    else:
+        r = scp(lab, *(["-O"] if how == "scp_old" else []), far(lab, "x"),
+                here / "got")
+    reason = "Permission denied" if how in ("scp", "sftp") else \
+        f"{how.split('_')[0]} is not served here"
+    assert r.returncode not in (0, 255) and reason in r.stderr, r
+    assert "Connection closed" not in r.stderr, r
+    assert not (here / "got").exists() or not (here / "got").read_bytes()
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("said", [
+    b"\0\0\0\5\1\0\0\0\3", b"\0\0\0\5\1\0\0\0",
+    b"\0\0\0\0\1\0\0\0\3" * 9, b"\xff" * 100, bytes(1000),
+    b"\0\0\0\5\1\0\0\0\3" + b"\0\0\0\x09\x11abcd" + b"x" * 9],
+    ids=["then gone", "cut", "no length", "too long", "nothing", "rest"])
+def test_what_is_no_sftp_ends_the_refusal(lab, said):
+    r = lab.run("sftp", options=("-s",), stdin=said)
+    assert r.returncode == 1 and len(r.stdout) <= 22, r

@@ -2,8 +2,12 @@
 """Sessions of a person who has nothing but ssh: another login goes back to
 them, lists and ends them, also while a dead line still holds them."""
 import contextlib
+import json
+import pathlib
+import re
 import signal
 import socket
+import subprocess
 
 import pytest
 
@@ -113,3 +117,34 @@ def test_a_class_that_logs_in_at_once_is_let_in(etc_server):
             for _ in range(CLASS)]
         # Nobody says who they are, so that all count to the end.
         assert [line.recv(4) for line in lines] == [b"SSH-"] * CLASS
+
+
+def test_a_connection_that_asks_for_nothing_ends(etc_lab):
+    r = etc_lab.run(options=("-N",))
+    assert r.returncode == 255, r
+
+
+@pytest.mark.parametrize("shut", [False, True])
+def test_check_says_for_whom_sshd_forwards(server, shut):
+    """An account whose shell is the program, with and without what etc has."""
+    path = pathlib.Path("/etc/ssh/sshd_config")
+    before = path.read_bytes() if path.exists() else None
+    name = server.users["shell"].pw_name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"HostKey {server.dir}/host\n" +
+                    f"Match User {name}\nDisableForwarding yes\n" * shut)
+    try:
+        p, text = [subprocess.run(
+            [server.binary, "--check", *option], capture_output=True, text=True,
+            timeout=term.DEADLINE, check=False).stdout
+            for option in (["--json"], [])]
+    finally:
+        path.unlink()
+        if before is not None:
+            path.write_bytes(before)
+    said = json.loads(p)["forwards"]
+    if shut:
+        assert said is None and "Not shut" not in text
+    else:
+        assert f"sshd forwards ports for {name}" in said
+        assert "Not shut: sshd forwards" in re.sub(r"\s+", " ", text)
