@@ -58,6 +58,12 @@ static void open_history(struct invocation *r)
 	close(dir);
 }
 
+/* True if the administrator's limits hold for the programs of a login, too. */
+static bool is_bound_login(const struct invocation *r)
+{
+	return r->login.kind != LOGIN_NOT && config_is_bound(&r->cfg);
+}
+
 static struct program_start make_program_start(struct invocation *r)
 {
 	return (struct program_start){
@@ -72,6 +78,7 @@ static struct program_start make_program_start(struct invocation *r)
 		.gone = r->opt.mode == OPTIONS_REMOTE ? "the session has ended"
 						      : NULL,
 		.early = r->early,
+		.bound = r->opt.mode != OPTIONS_REMOTE && is_bound_login(r),
 	};
 }
 
@@ -117,7 +124,7 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 	run_find_fetch(r, &f);
 	run_must_for_jail(fetch_begin(&r->jail, &r->spec, &f, &e), &e);
 	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
-	if (session || (r->login.kind != LOGIN_NOT && config_is_bound(&r->cfg)))
+	if (session || is_bound_login(r))
 		run_claim_slot(r);
 	run_set_locale(); /* while the warden builds the jail */
 	if (session) {

@@ -58,6 +58,7 @@ struct channel {
 	int to_error; /* why we cannot write any more; EPIPE: the reader has
 		       * gone */
 	size_t at, n; /* bytes of buf that wait */
+	uint64_t read;
 	char buf[CHANNEL_BYTES];
 };
 
@@ -74,6 +75,7 @@ static void channel_init(
 	c->own_to = own_to;
 	c->to_error = 0;
 	c->at = c->n = 0;
+	c->read = 0;
 	c->to_socket = to >= 0 && fstat(to, &st) == 0 && S_ISSOCK(st.st_mode);
 	c->to_terminal = to >= 0 && isatty(to);
 	/* splice(2) to a blocking socket or terminal may block. */
@@ -177,8 +179,10 @@ static int splice_input(struct channel *c)
 		return 0;
 	n = splice(c->from, NULL, c->to, NULL, CHANNEL_BYTES,
 		SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
-	if (n > 0)
+	if (n > 0) {
+		c->read += (uint64_t)n;
 		return 1;
+	}
 	if (n == 0) {
 		end_input(c);
 		return 1;
@@ -204,6 +208,7 @@ static void move_input(struct channel *c)
 	if (n > 0) {
 		c->at = 0;
 		c->n = (size_t)n;
+		c->read += (uint64_t)n;
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		end_input(c);
 	}
@@ -365,6 +370,8 @@ struct program {
 	bool whole; /* the program had the whole screen when we stopped */
 	struct output output;
 	struct ledger ledger;
+	uint64_t tty_bytes; /* that were read */
+	bool wrote_too_much;
 	int tty;	       /* owned */
 	struct strbuf notices; /* printed when the terminal is free again */
 	bool cancelled;	       /* by a signal, before it was started */
@@ -530,7 +537,10 @@ static void take_tty_bytes(void *arg, const char *buf, size_t n)
 {
 	struct program *p = arg;
 	size_t echo_n;
-	const char *echo = find_shown_echo(&p->lines, buf, n, &echo_n);
+	const char *echo;
+
+	p->tty_bytes += n;
+	echo = find_shown_echo(&p->lines, buf, n, &echo_n);
 
 	if (echo) {
 		output_feed(&p->output, buf, (size_t)(echo - buf));
@@ -686,6 +696,20 @@ static bool is_over(const struct program *p)
 	       channel_is_over(&p->ch[CH_ERR]) && p->relay.tty < 0;
 }
 
+/* End a program that has written more than it may. What was read goes out. */
+static void check_output(struct program *p)
+{
+	uint64_t n = p->ch[CH_OUT].read + p->ch[CH_ERR].read + p->tty_bytes;
+
+	if (!p->start->bound || p->wrote_too_much ||
+		n <= (uint64_t)p->start->cfg->limits.output_bytes)
+		return;
+	p->wrote_too_much = true;
+	jail_kill(p->start->jail, NULL);
+	for (int i = CH_OUT; i <= CH_ERR; i++)
+		end_input(&p->ch[i]);
+}
+
 static void poll_once(struct program *p)
 {
 	struct pollfd polls[POLLS];
@@ -709,6 +733,7 @@ static void poll_once(struct program *p)
 		channel_move(
 			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
 	lines_move(&p->lines, polls + POLL_LINES);
+	check_output(p);
 }
 
 static void finish_tty_output(struct program *p)
@@ -800,6 +825,8 @@ static int find_exit_status(struct program *p)
 	enum jail_limit limit =
 		p->drive.ended ? p->drive.program.limit : p->drive.limit;
 
+	if (p->wrote_too_much)
+		limit = LIMIT_OUTPUT;
 	if (start->signals->end)
 		return 128 + start->signals->end;
 	if (is_interrupted(p) || p->cancelled)
@@ -812,10 +839,9 @@ static int find_exit_status(struct program *p)
 		return 128 + SIGPIPE; /* the reader went away */
 	if (limit == LIMIT_NONE || limit == LIMIT_PROCESSES)
 		return program_exit_status(p->drive.program.status);
-	if (limit == LIMIT_MEMORY)
-		source = config_set_in(start->cfg, "session.memory");
-	else if (limit == LIMIT_WALL)
-		source = config_set_in(start->cfg, "cell.timeout");
+	if (limit == LIMIT_MEMORY || limit == LIMIT_WALL ||
+		limit == LIMIT_OUTPUT)
+		source = config_set_in(start->cfg, verdict_limit_key(limit));
 	if (source)
 		snprintf(set, sizeof(set), " (set in %s)", source);
 	log_limit(start->log, limit);

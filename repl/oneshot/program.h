@@ -29,6 +29,8 @@ struct program_start {
 	const char *const *argv; /* of the program: program_argv() */
 	const char *gone;	 /* the error if the warden goes; or NULL */
 	bool early;		 /* program_start_early() has started it */
+	bool bound; /* cell.output holds: the configuration is locked, and the
+		     * person has a login only */
 };
 
 /* True if the options ask for a program. */

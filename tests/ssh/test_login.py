@@ -310,3 +310,36 @@ def test_a_picture_is_drawn_as_the_clients_terminal_draws(lab):
     assert "figure 1 · 2x1" in s.run("P()")
     assert pixels(s.graphics.pictures[0].data) == (
         2, 1, [b"\xff\0\0\0\0\xff"])
+
+
+FLOOD = "import sys\nwhile True: sys.{}.write('x' * 4096)"
+WHOLE_MIB = 1 << 20
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("how", ["command", "program", "errors"])
+def test_a_program_of_a_locked_login_writes_no_more_than_it_may(
+        locked_lab, how):
+    code = FLOOD.format("stderr" if how == "errors" else "stdout")
+    r = locked_lab.run(stdin=code.encode()) if how == "program" else \
+        locked_lab.run(code)
+    said = r.stderr.replace(b"x" * 4096, b"")[-400:]
+    assert r.returncode == 137 and b"output limit: 1 MiB" in said, said
+    written = (r.stdout + r.stderr).count(b"x")
+    assert WHOLE_MIB <= written < 2 * WHOLE_MIB
+    # The control: what is allowed comes whole.
+    r = locked_lab.run(f"print('x' * {WHOLE_MIB - 1})")
+    assert (r.returncode, r.stdout.count(b"x")) == (0, WHOLE_MIB - 1)
+
+
+@pytest.mark.sampled(2)
+def test_a_command_on_a_terminal_writes_no_more_either(locked_lab):
+    s = locked_lab.session(FLOOD.format("stdout"))
+    assert s.wait_exit() == 137
+    assert "output limit: 1 MiB" in s.all_text()
+
+
+@pytest.mark.sampled(2)
+def test_a_program_of_a_login_that_is_not_locked_writes_all_it_wants(lab):
+    r = lab.run(f"print('x' * {3 * WHOLE_MIB})")
+    assert (r.returncode, len(r.stdout)) == (0, 3 * WHOLE_MIB + 1)
