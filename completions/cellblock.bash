@@ -8,7 +8,7 @@ session.maker maker.memory maker.sessions spare.jails
 session.linger session.confirm session.attach
 home.size home.files home.skeleton files.max_file files.max_count
 files.pattern files.timeout
-files.upload_from files.download_to files.remote
+files.upload_from files.download_to files.remote files.share
 python.executable python.packages python.startup python.env.NAME
 python.recursion jail.expose jail.network jail.uids jail.require
 serve.concurrent serve.queue serve.per_client serve.spare serve.request

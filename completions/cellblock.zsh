@@ -36,6 +36,7 @@ _cellblock_keys()
 		'files.upload_from:host directories a locked session may upload from'
 		'files.download_to:host directories a locked session may download to'
 		'files.remote:scp, sftp and rsync over ssh reach the home of a session'
+	'files.share:programs over ssh run in the home of a session'
 		'python.executable:interpreters; the first is the default'
 		'python.packages:directory of packages, read-only in the jail'
 		'python.startup:a cell run at the start of a session'

@@ -214,9 +214,10 @@ int jail_wait(
 
 /* Ask for a place beside the session, in the middle of a cell too: JAIL_SIDE
  * says with the same number what came of it. It is a SPEC_PROGRAM on the home
- * of the session, with a jail and clocks of its own, which runs /bin/sh; the
- * arguments follow that. It ends with the session. */
-int jail_start_side(struct jail *j, uint32_t number, struct err *e);
+ * of the session, with a jail and clocks of its own, which runs /bin/sh, or
+ * with `python` the session's Python, with the limits of a cell; the arguments
+ * follow that. It ends with the session. */
+int jail_start_side(struct jail *j, uint32_t number, int python, struct err *e);
 
 /* Have jail_next() return the event again, before all that come from now on.
  * Takes what the event holds; -1 with e when it is lost. */

@@ -75,8 +75,7 @@ static struct program_start make_program_start(struct invocation *r)
 		.signals = &r->signals,
 		.log = &r->log,
 		.argv = r->argv,
-		.gone = r->opt.mode == OPTIONS_REMOTE ? "the session has ended"
-						      : NULL,
+		.gone = r->beside ? "the session has ended" : NULL,
 		.early = r->early,
 		.bound = r->opt.mode != OPTIONS_REMOTE && is_bound_login(r),
 	};

@@ -121,6 +121,8 @@ static int run_at_terminal(struct invocation *r)
 
 static int run_mode(struct invocation *r)
 {
+	int status;
+
 	switch (r->opt.mode) {
 	case OPTIONS_HELP:
 		run_set_locale();
@@ -173,7 +175,7 @@ static int run_mode(struct invocation *r)
 	case OPTIONS_CELL:
 	case OPTIONS_STDIN:
 		run_load_config(r);
-		return injail_run(r);
+		return remote_run_shared(r, &status) ? status : injail_run(r);
 	}
 	return 1;
 }

@@ -16,6 +16,7 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/attach/attach.h"
+#include "repl/oneshot/program.h"
 #include "repl/term/term.h"
 
 #include <errno.h>
@@ -181,7 +182,8 @@ static void await_unseen(struct invocation *r, pid_t pid, struct registry *list)
 
 /* Ask for a program beside the session that was used last. Our connection holds
  * the program's place, and ends with us. */
-static void join_session(struct invocation *r, const struct registry *list)
+static void join_session(
+	struct invocation *r, const struct registry *list, bool python)
 {
 	const struct registry_entry *to;
 	struct err e = {0};
@@ -195,21 +197,17 @@ static void join_session(struct invocation *r, const struct registry *list)
 	sock = rundir_connect(to->dir, to->id, to->uid);
 	if (sock < 0)
 		run_must(err_errno(&e, "reach session %d", to->id), &e);
-	fd = query_side(sock, &e);
+	fd = query_side(sock, python, &e);
 	run_must(fd, &e);
 	run_must_for_jail(jail_adopt(&r->jail, fd, &e), &e);
 }
 
-static void start_remote(struct invocation *r, const char *script)
+static void start_remote(struct invocation *r)
 {
 	struct err e = {0};
 	struct confine c = {
 		.cfg = &r->cfg, .opt = &r->opt, .home = r->person.home};
 
-	r->argv = calloc(3, sizeof(*r->argv));
-	run_must(r->argv ? 0 : err_errno(&e, "start a program"), &e);
-	r->argv[0] = "-c";
-	r->argv[1] = script;
 	terminal_open(&r->term, r->cfg.colour);
 	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
 	run_must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
@@ -245,8 +243,38 @@ int remote_run(struct invocation *r)
 			return injail_run(r);
 		await_unseen(r, pid, &list);
 	}
-	join_session(r, &list);
+	join_session(r, &list, false);
 	registry_free(&list);
-	start_remote(r, script);
+	r->argv = calloc(3, sizeof(*r->argv));
+	run_must(r->argv ? 0 : err_errno(&e, "start a program"), &e);
+	r->argv[0] = "-c";
+	r->argv[1] = script;
+	r->beside = true;
+	start_remote(r);
 	return injail_run_started(r, true);
+}
+
+bool remote_run_shared(struct invocation *r, int *status)
+{
+	struct registry list;
+	struct err e = {0};
+	size_t n;
+
+	if (!r->cfg.share || r->login.kind == LOGIN_NOT || isatty(0) ||
+		isatty(1))
+		return false;
+	ongoing_open_registry(r, &list, REGISTRY_OWN);
+	if (!choose_session(&list, &n)) {
+		registry_free(&list);
+		return false;
+	}
+	r->argv = program_argv(&r->opt, &r->cfg.limits, &e);
+	run_must(r->argv ? 0 : -1, &e);
+	run_set_locale();
+	join_session(r, &list, true);
+	registry_free(&list);
+	r->beside = true;
+	start_remote(r);
+	*status = injail_run_started(r, true);
+	return true;
 }

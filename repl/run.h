@@ -146,6 +146,7 @@ struct invocation {
 	struct jail *jail;
 	const char **argv;
 	bool early;  /* program_start_early() */
+	bool beside; /* the program runs beside a session that goes on */
 	bool unseen; /* a session for a program beside it (remote.c) */
 };
 
@@ -237,6 +238,11 @@ int ongoing_act(struct invocation *r);
 /* ---- remote.c: scp, sftp and rsync into the home of a session ---- */
 
 int remote_run(struct invocation *r);
+
+/* With files.share, run the program of a login in the home of the session that
+ * was used last: true, with its exit status. False: there is none, or a
+ * terminal is wanted. */
+bool remote_run_shared(struct invocation *r, int *status);
 
 /* ---- sftp.c ---- */
 

@@ -216,9 +216,9 @@ int jail_start_program(
 	return fd < 0 ? err_kind_set(e, ERR_JAIL) : tell_last(j, m, fd, e);
 }
 
-int jail_start_side(struct jail *j, uint32_t number, struct err *e)
+int jail_start_side(struct jail *j, uint32_t number, int python, struct err *e)
 {
-	return tell_warden(j, FRONT_SIDE, number, 0, e);
+	return tell_warden(j, FRONT_SIDE, number, python, e);
 }
 
 /* The bytes of an event, NUL-terminated. 0, or -1 with e. */

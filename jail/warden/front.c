@@ -323,7 +323,7 @@ static int serve_start(struct warden *w, struct front_request *q)
 static int serve_side(struct warden *w, struct front_request *q)
 {
 	struct jail_event ev = {.type = JAIL_SIDE, .cell = (uint32_t)q->m.a};
-	auto_close int fd = side_start(&w->sides, &ev.err);
+	auto_close int fd = side_start(&w->sides, q->m.b != 0, &ev.err);
 
 	if (fd < 0)
 		err_wrap(&ev.err, "start a program beside the session");

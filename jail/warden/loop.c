@@ -217,14 +217,14 @@ static void leave_program(struct warden *w)
 
 /* The session's own warden has made the site. A child of that warden serves the
  * program. */
-static void run_side(void *session, int front, int at)
+static void run_side(void *session, int front, int at, int python)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};
 	const struct warden *of = session;
 	struct jail_spec spec = *of->spec;
 	struct warden w = {.site = {.home = {.root = -1}}};
 
-	side_make_spec(&spec);
+	side_make_spec(&spec, python);
 	warden_init(&w, &spec, front);
 	link_charge(&w.link, 0);
 	side_become(&w.sides, &of->sides, at);

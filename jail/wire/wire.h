@@ -204,7 +204,7 @@ enum wire_front_type {
 	FRONT_HOME_ABORT,  /* a = token */
 	FRONT_HOME_REMOVE,
 	FRONT_START, /* a = milliseconds, b = merged; fd: see below */
-	FRONT_SIDE,  /* a = number, which JAIL_SIDE repeats */
+	FRONT_SIDE,  /* a = number, which JAIL_SIDE repeats; b: with Python */
 	FRONT_READY, /* nothing but a reply */
 };
 

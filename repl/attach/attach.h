@@ -70,7 +70,8 @@ struct attach_request {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t kind;
-	int32_t number; /* of a signal; of a server's session (ATTACH_END) */
+	int32_t number; /* of a signal; of a server's session (ATTACH_END);
+			 * ATTACH_SIDE: 1 for a program of Python */
 	uint32_t reserved;
 	char text[ATTACH_TEXT];
 	/* Only the same version understands the fields from here on. */
@@ -323,9 +324,10 @@ int query_end(int sock, int number, const char *text, struct err *e);
 /* Ask a server for its sessions: *v (caller frees) and *n. 0, or -1 with e. */
 int query_list(int sock, struct attach_entry **v, size_t *n, struct err *e);
 
-/* Ask for a program beside the session: the socket for jail_adopt(), or -1 with
- * e. `sock` must stay open while the program runs. */
-int query_side(int sock, struct err *e);
+/* Ask for a program beside the session, with `python` of its Python: the socket
+ * for jail_adopt(), or -1 with e. `sock` must stay open while the program runs.
+ */
+int query_side(int sock, bool python, struct err *e);
 
 /* Ask to watch the session; `from` is of client_from(). 0, or -1 with e. The
  * session then sends watcher messages on the socket. */

@@ -76,7 +76,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 74
+#define CONFIG_NKEYS 75
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -149,6 +149,7 @@ struct config {
 	struct strlist upload_from; /* directories */
 	struct strlist download_to;
 	bool remote; /* scp, sftp and rsync over ssh are served */
+	bool share;  /* programs over ssh run in the home of a session */
 	/* [python] */
 	struct strlist executable;  /* never empty; first is the default */
 	char *packages;		    /* directory, or NULL */

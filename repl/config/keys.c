@@ -93,6 +93,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_SUBSET, "host directories a locked session may download to", NULL},
 	{"files", "remote", CONFIG_BOOL, FIELD(remote), "no", 0, 0,
 		TIGHTEN_LOWER, "scp, sftp and rsync over ssh reach the home of a session", NULL},
+	{"files", "share", CONFIG_BOOL, FIELD(share), "no", 0, 0,
+		TIGHTEN_LOWER, "programs over ssh run in the home of a session", NULL},
 	{"python", "executable", CONFIG_DIRS, FIELD(executable), "/usr/bin/python3", 1, 64,
 		TIGHTEN_SUBSET, "interpreters; the first is the default", NULL},
 	{"python", "packages", CONFIG_DIR, FIELD(packages), "", 0, 0,

@@ -204,6 +204,12 @@ def remote_server():
 
 
 @pytest.fixture(scope="session")
+def share_server():
+    yield from serve("[files]\nremote = yes\nshare = yes\n"
+                     "[session]\nper_user = 2\n[policy]\nlocked = yes\n")
+
+
+@pytest.fixture(scope="session")
 def brief_server():
     yield from serve("[files]\nremote = yes\n[session]\nlinger = 2s\n")
 
@@ -219,6 +225,11 @@ def log_in(server, kind):
     account = Account(server, kind)
     yield account
     account.close()
+
+
+@pytest.fixture
+def share_lab(share_server):
+    yield from log_in(share_server, "forced")
 
 
 @pytest.fixture

@@ -357,3 +357,53 @@ def test_where_it_is_off_the_client_is_told_a_reason(lab, here, how, out):
 def test_what_is_no_sftp_ends_the_refusal(lab, said):
     r = lab.run("sftp", options=("-s",), stdin=said)
     assert r.returncode == 1 and len(r.stdout) <= 22, r
+
+
+READ = "print(open('grades.csv').read())"
+
+
+def test_a_program_finds_what_was_copied(share_lab, here):
+    """scp data.csv lab: && ssh lab < hw.py"""
+    good(scp(share_lab, here / "grades.csv", far(share_lab, "")))
+    r = share_lab.run(stdin=(READ + "\nimport sys; sys.exit(3)").encode())
+    assert (r.returncode, r.stdout, r.stderr) == \
+        (3, b"ann,1\nbob,2\n\n", b""), r
+    r = share_lab.run("open('out', 'w').write('x' * 7)")
+    assert (r.returncode, r.stdout) == (0, b"7\n"), r
+    s = share_lab.session()
+    s.expect("your session from .* is still here")
+    s.type("\r")
+    assert s.start().run("open('out').read()") == "'xxxxxxx'"
+    # While a cell runs, too, and it has nothing of the session but the home.
+    s.run("x = 1")
+    row = s.enter("import time; print('on'); time.sleep(3); print('off')")
+    s.expect_since(row, "^on")
+    r = share_lab.run("x")
+    assert r.returncode == 1 and b"NameError" in r.stderr, r
+    assert share_lab.run("import os; 'out' in os.listdir()").stdout == \
+        b"True\n"
+    s.expect_since(row, "^off")
+    s.wait_prompt()
+    # The control: on a terminal, and without a session, a home is empty.
+    t = share_lab.session("import os; sorted(os.listdir())")
+    assert t.wait_exit() == 0 and "[]" in t.all_text()
+    s.leave()
+    hosttree.until(lambda: share_lab.run("import os; os.listdir()").stdout
+                   == b"[]\n", "the end of the session")
+
+
+@pytest.mark.sampled(2)
+def test_a_program_in_the_home_of_a_session_has_limits(share_lab):
+    s = share_lab.session().start()
+    r = share_lab.run("import time; time.sleep(50)")
+    assert r.returncode == 137 and b"time limit: 10 s" in r.stderr, r
+    r = share_lab.run("while True: print('x' * 4096)")
+    assert r.returncode == 137 and b"output limit: 1 MiB" in r.stderr, r
+    assert s.run("6 * 7") == "42"
+
+
+@pytest.mark.sampled(2)
+def test_without_share_a_program_has_a_home_of_its_own(remote_lab, here):
+    good(scp(remote_lab, here / "grades.csv", far(remote_lab, "")))
+    r = remote_lab.run(stdin=READ.encode())
+    assert r.returncode == 1 and b"FileNotFoundError" in r.stderr, r

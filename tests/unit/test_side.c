@@ -136,7 +136,7 @@ static int ask(struct err *e)
 {
 	struct jail_event ev;
 
-	if (jail_start_side(S.jail, ++S.asked, e) < 0)
+	if (jail_start_side(S.jail, ++S.asked, 0, e) < 0)
 		fail_with(e);
 	ev = await(JAIL_SIDE);
 	assert_int_equal(ev.cell, S.asked);
@@ -526,7 +526,7 @@ static void it_is_neither_counted_nor_leased(void **state)
 	struct jail_spec spec = {.made = &made};
 
 	(void)state;
-	side_make_spec(&spec);
+	side_make_spec(&spec, 0);
 	assert_null(spec.made);
 }
 

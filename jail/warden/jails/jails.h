@@ -93,7 +93,7 @@ struct side_board {
 #define SIDE_SESSION SIDE_MAX
 
 /* Serve a program on the socket `front` (taken), from the place `at`. */
-typedef void side_run(void *arg, int front, int at);
+typedef void side_run(void *arg, int front, int at, int python);
 
 /* Only side.c writes it. */
 struct side_programs {
@@ -112,8 +112,9 @@ void side_init(struct side_programs *b, side_run *run, void *arg);
 void side_become(
 	struct side_programs *b, const struct side_programs *of, int at);
 
-/* Fork a child that serves one program. The socket to it, or -1 with e. */
-int side_start(struct side_programs *b, struct err *e);
+/* Fork a child that serves one program: of the shell, or of Python. The socket
+ * to it, or -1 with e. */
+int side_start(struct side_programs *b, int python, struct err *e);
 
 /* How many there are now. */
 int side_count(struct side_programs *b);
@@ -129,7 +130,7 @@ int64_t side_bytes(const struct side_programs *b);
 int64_t side_cpu_ms(const struct side_programs *b);
 
 /* Make the spec of such a program of the session's. */
-void side_make_spec(struct jail_spec *spec);
+void side_make_spec(struct jail_spec *spec, int python);
 
 /* ---- jail.c ---- */
 

@@ -74,18 +74,18 @@ static int share_board(struct side_programs *b, struct err *e)
 	return 0;
 }
 
-static _Noreturn void serve_program(
-	const struct side_programs *b, int front, int at, pid_t warden)
+static _Noreturn void serve_program(const struct side_programs *b, int front,
+	int at, int python, pid_t warden)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
 		getppid() != warden)
 		_exit(1);
 	prctl(PR_SET_NAME, "cellblock-side", 0, 0, 0);
-	b->run(b->arg, front, at);
+	b->run(b->arg, front, at, python);
 	_exit(0);
 }
 
-int side_start(struct side_programs *b, struct err *e)
+int side_start(struct side_programs *b, int python, struct err *e)
 {
 	pid_t warden = getpid();
 	int at = 0, pair[2];
@@ -104,7 +104,7 @@ int side_start(struct side_programs *b, struct err *e)
 		return err_errno(e, "create a socket pair");
 	b->pids[at] = fork();
 	if (b->pids[at] == 0)
-		serve_program(b, pair[1], at, warden);
+		serve_program(b, pair[1], at, python, warden);
 	close(pair[1]);
 	if (b->pids[at] > 0)
 		return pair[0];
@@ -153,24 +153,27 @@ int64_t side_cpu_ms(const struct side_programs *b)
 	return sum;
 }
 
-/* Its clock is the session's: a copy takes as long as the line is slow. Its
- * computing is limited as a cell's is, and it ends when it does nothing for as
- * long as a session may. The session was counted, and leased if it was made
+/* The clock of a copy is the session's: it takes as long as the line is slow.
+ * Its computing is limited as a cell's is, and it ends when it does nothing for
+ * as long as a session may. The session was counted, and leased if it was made
  * ahead: its programs are not. */
-void side_make_spec(struct jail_spec *spec)
+void side_make_spec(struct jail_spec *spec, int python)
 {
 	spec->made = NULL;
 	spec->prewarm = SPEC_WANTED;
 	spec->mode = SPEC_PROGRAM;
 	spec->side = 1;
 	spec->tty_bits = 0;
+	spec->term = "dumb";
+	spec->front = 0;
+	spec->limits.undo = 0;
+	/* A program as any other, but for the home. */
+	if (python)
+		return;
 	spec->python = "/bin/sh";
 	spec->packages = NULL;
 	spec->env = NULL;
-	spec->term = "dumb";
-	spec->front = 0;
 	spec->limits.cell_wall_ms = spec->limits.lifetime_ms;
-	spec->limits.undo = 0;
 	if (spec->limits.processes > PROCESSES)
 		spec->limits.processes = PROCESSES;
 }
