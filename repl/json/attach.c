@@ -54,17 +54,41 @@ struct attach {
 	unsigned left_n;
 };
 
-static bool was_sent(
-	const struct attach *a, const char *path, const struct stat *st)
+/* Whether a file that came from the store has the bytes that it had. */
+static bool is_as_stored(const struct request_file *f, int fd, int64_t size)
 {
-	for (size_t i = 0; i < a->rules.nsent; i++) {
-		const struct put_file *f = &a->rules.sent[i];
+	char stored[16 << 10], now[sizeof(stored)];
 
-		if (!strcmp(f->path, path) &&
-			f->mtime.tv_sec == st->st_mtim.tv_sec &&
-			f->mtime.tv_nsec == st->st_mtim.tv_nsec)
-			return true;
+	if (f->fd < 0 || (int64_t)f->n != size)
+		return false;
+	for (int64_t at = 0; at < size;) {
+		size_t want = size - at < (int64_t)sizeof(now)
+				      ? (size_t)(size - at)
+				      : sizeof(now);
+
+		if (pread(fd, now, want, at) != (ssize_t)want ||
+			pread(f->fd, stored, want, f->from + at) !=
+				(ssize_t)want ||
+			memcmp(now, stored, want) != 0)
+			return false;
+		at += (int64_t)want;
 	}
+	return true;
+}
+
+/* snekbox goes by the time of a change, Onyx's interpreter by the bytes. The
+ * last file of a path is the one that was there. */
+static bool was_sent(
+	const struct attach *a, const char *path, int fd, const struct stat *st)
+{
+	const struct put_file *f = a->rules.sent + a->rules.nsent;
+
+	while (f > a->rules.sent)
+		if (!strcmp((--f)->from->clean, path))
+			return (f->mtime.tv_sec == st->st_mtim.tv_sec &&
+				       f->mtime.tv_nsec ==
+					       st->st_mtim.tv_nsec) ||
+			       is_as_stored(f->from, fd, st->st_size);
 	return false;
 }
 
@@ -153,7 +177,7 @@ static const char *add_entry(
 		return NULL;
 	/* A link that leaves the home, or to a directory, cannot be opened. */
 	fd = jail_home_open(a->drive->jail, f->path, NULL);
-	if (fd < 0 || fstat(fd, &st) < 0 || was_sent(a, f->path, &st))
+	if (fd < 0 || fstat(fd, &st) < 0 || was_sent(a, f->path, fd, &st))
 		return NULL;
 	if (st.st_size > l->max_file_bytes) {
 		leave_out(a, f->path, too_long);

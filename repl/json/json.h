@@ -415,7 +415,7 @@ enum answer_kind outcome_add(
 
 /* A file that was put into the home. */
 struct put_file {
-	const char *path; /* borrowed from the request */
+	const struct request_file *from; /* borrowed from the request */
 	struct timespec mtime;
 };
 

@@ -88,7 +88,7 @@ static int put_file(struct put *p, struct jail *j, const struct request_file *f,
 	}
 	if (jail_home_commit(j, token, 1, e) < 0)
 		return -1;
-	p->files[p->n++] = (struct put_file){f->clean, st.st_mtim};
+	p->files[p->n++] = (struct put_file){f, st.st_mtim};
 	return 0;
 }
 
@@ -111,14 +111,32 @@ void put_skeleton(struct jail *j, const struct config *cfg)
 	ledger_free(&ledger);
 }
 
+/* Whether the directory of a file is a file that came before it. Python makes
+ * the directory first, and finds that it exists. */
+static bool is_right_below_a_file(
+	const struct put *p, const struct request_file *f)
+{
+	const char *end = strrchr(f->clean, '/');
+	size_t n = end ? (size_t)(end - f->clean) : 0;
+
+	for (size_t i = 0; end && i < p->n; i++)
+		if (strlen(p->files[i].from->clean) == n &&
+			!memcmp(p->files[i].from->clean, f->clean, n))
+			return true;
+	return false;
+}
+
 static enum put_turn fail_put(
 	struct put *p, const struct request_file *f, const struct err *e)
 {
+	int code = e->code == ENOTDIR && is_right_below_a_file(p, f) ? EEXIST
+								     : e->code;
+
 	p->err = *e;
 	if (e->kind == ERR_JAIL)
 		return PUT_LOST;
 	snprintf(p->message, sizeof(p->message),
-		"%s: Failed to create file '%.1000s'.", find_exception(e->code),
+		"%s: Failed to create file '%.1000s'.", find_exception(code),
 		f->path);
 	return PUT_REFUSED;
 }

@@ -122,7 +122,7 @@ static void check_field(struct mistakes *m, const json_t *owner,
 	const struct request_field *f, const char *where)
 {
 	const json_t *v = json_object_get(owner, f->name);
-	char words[80];
+	char words[80], ctx[48];
 
 	if (!v) {
 		if (f->required)
@@ -134,7 +134,12 @@ static void check_field(struct mistakes *m, const json_t *owner,
 		snprintf(words, sizeof(words),
 			"Input should be greater than or equal to %lld",
 			(long long)f->least);
-		add_mistake(m, "greater_than_equal", where, words, v);
+		snprintf(ctx, sizeof(ctx), "{\"ge\": %lld}",
+			(long long)f->least);
+		begin_mistake(m, "greater_than_equal", where, words);
+		add_input(m->b, v);
+		emit_word(m->b, "ctx", ctx);
+		emit_close(m->b, '}');
 	}
 }
 
@@ -235,7 +240,13 @@ static int add_stored_file(struct request *q, struct execute_files *files,
 	files->v[files->n++] = f;
 	fd = store_locate(files->store, f, &at);
 	r = request_add_file(q, p, fd, at, (size_t)f->size, rules, &why);
-	return r < 0 ? refuse_request(words, &why) : 0;
+	if (r < 0)
+		return refuse_request(words, &why);
+	if (!strcmp(q->files[q->nfiles - 1].clean, "__main__.py"))
+		return refuse_body(words, UNPROCESSABLE,
+			"File path '__main__.py' is reserved for the execution "
+			"entrypoint.");
+	return 0;
 }
 
 void execute_release(struct execute_files *files)

@@ -184,7 +184,7 @@ static void post_eval(struct route *r, struct exchange *x)
 	struct request q = {0};
 
 	if (body->n == 0)
-		answer_add_refusal(&b, "Empty JSON", empty, strlen(empty));
+		answer_add_refusal(&b, "Invalid JSON", empty, strlen(empty));
 	else if (request_is_deep(body->s, body->n))
 		answer_add_refusal(
 			&b, "Request is too large", too_deep, strlen(too_deep));
@@ -249,7 +249,7 @@ static void post_file(struct route *r, struct exchange *x)
 	if (!f) {
 		execute_add_missing(&b, "file");
 		answer_json(x, 422, &b);
-	} else if (store_finish(r->store, f, name) < 0) {
+	} else if (store_finish(r->store, f, *name ? name : "unnamed") < 0) {
 		store_release(r->store, f);
 		refuse_request(x, 507, "There is no room for more files");
 	} else {

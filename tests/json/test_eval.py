@@ -94,7 +94,7 @@ def test_what_cannot_be_run_or_told_has_no_return_code(ev):
         "ValueError: embedded null byte",
         "UnicodeDecodeError: invalid Unicode in output pipe",
         "IsADirectoryError: Failed to create file 'd'.",
-        "NotADirectoryError: Failed to create file 'x/y'.",
+        "FileExistsError: Failed to create file 'x/y'.",
         "IsADirectoryError: Failed to create file ''."]
     assert r[5]["stdout"].startswith("OSError: Failed to create file 'xxx")
     assert ev.code == 0

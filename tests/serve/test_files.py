@@ -287,7 +287,7 @@ def test_a_boundary_is_found(server, kind):
     ("name=\"file\"; filename*=UTF-8'de'%c3%A9%20%zz'", "é %zz'"),
     (r'name="file"; filename="a\"; x=\"\\b.txt"', 'a"; x="\\b.txt'),
     (r'x="\""; name="file"; filename="C:\new\a"', r"C:\new\a"),
-    ('name=file ; x ; filename=a', "a"), ('name="file"; filename=""', "")])
+    ('name=file ; x ; filename=a', "a"), ('name="file"; filename=""', "unnamed")])
 def test_a_name_is_found(server, words, name):
     assert form(server, part(words) + END).json["filename"] == name
     # control: what is only like them

@@ -236,6 +236,28 @@ def test_uploads_are_bounded(serve):
         assert read_all(other).startswith(b"HTTP/1.1 201 ")
 
 
+def test_a_staged_file_comes_back_where_its_bytes_differ(server):
+    """From those that were there last, whenever it was written."""
+    ids = [server.upload(b, "f").json["file_id"] for b in (b"a", b"b")]
+
+    def left(code, *files):
+        files = [{"path": "f", "file_id": i} for i in files]
+        return [f["path"] for f in server.run(code, files=files).json["files"]]
+
+    for text, files, wanted in (("a", ids[:1], []), ("b", ids[:1], ["f"]),
+                                ("ab", ids[:1], ["f"]), ("b", ids, []),
+                                ("a", ids, ["f"])):
+        code = f"n = open('f', 'w').write({text!r})"
+        assert left(code, *files) == wanted, (text, files)
+    for path in "__main__.py", "./__main__.py":
+        r = server.run("1", files=[{"path": path, "file_id": ids[0]}])
+        assert (r.status, r.json["detail"]) == (
+            422, "File path '__main__.py' is reserved for the execution "
+                 "entrypoint."), path
+    r = server.run("1", files=[{"path": "d/__main__.py", "file_id": ids[0]}])
+    assert r.status == 200, "a control"
+
+
 def test_files_of_an_answer_that_has_none_are_not_kept(server):
     code = "for i in range(5): open(f'f{i}', 'w').write('x')"
     first = server.run(code).json
