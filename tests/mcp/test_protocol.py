@@ -4,13 +4,13 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 
 import pytest
 
 import hosttree
+import npm
 from agent import Client, TOOLS, VERSIONS, WAIT, text_of
 from world import CELLBLOCK
 
@@ -423,21 +423,16 @@ def test_it_is_a_session_to_the_administrator(cb):
 
 # ---- the official SDK ----
 
-@pytest.mark.limit(120)
+@pytest.mark.sampled
+@pytest.mark.limit(500)
 @pytest.mark.parametrize("package", ["@modelcontextprotocol/sdk",
                                      "@modelcontextprotocol/client"])
 def test_the_official_sdk_is_content(cb, package):
-    """NODE_PATH says where the packages are that "npm install
-    @modelcontextprotocol/sdk @modelcontextprotocol/client" leaves."""
-    places = os.environ.get("NODE_PATH", "").split(":")
-    if not shutil.which("node"):
-        pytest.skip("node is not installed")
-    place = [p for p in places if p and pathlib.Path(p, package).is_dir()]
-    if not place:
-        pytest.skip(f"{package} is not in NODE_PATH")
+    npm.need_node(package)
+    place = npm.install(cb.base, package)
     r = subprocess.run(
         ["node", str(HERE / "sdk.cjs"), package, CELLBLOCK, "--mcp"],
-        env={**cb.env, "NODE_PATH": place[0]}, cwd=cb.work, timeout=100,
+        env={**cb.env, "NODE_PATH": str(place)}, cwd=cb.work, timeout=100,
         capture_output=True, check=False)
     assert r.returncode == 0, r.stderr.decode()
     seen = json.loads(r.stdout)
