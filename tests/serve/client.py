@@ -209,3 +209,15 @@ def evaluation(code, *headers):
     body = json.dumps({"input": code}).encode()
     return request("POST", "/eval", body, "Content-Type: application/json",
                    f"Content-Length: {len(body)}", *headers)
+
+
+@contextlib.contextmanager
+def small_disk(path, size):
+    path.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path],
+                   check=True)
+    try:
+        yield path
+    finally:
+        # A server of a test that failed may still be there.
+        subprocess.run(["umount", "-l", path], check=True)

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
 """cellblock --serve: files that clients keep, and forms that are none."""
-import contextlib
 import json
 import re
-import subprocess
 
 import pytest
 
 import hosttree
-from client import request
+from client import request, small_disk
 from world import IS_ROOT, WHOLE
 
 MEGABYTE = b"x" * (1 << 20)
@@ -26,18 +24,6 @@ def part(head, data=b"x", boundary="XX"):
 
 END = b"--XX--\r\n"
 FILE = part('name="file"; filename="f"')
-
-
-@contextlib.contextmanager
-def small_disk(path, size):
-    path.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path],
-                   check=True)
-    try:
-        yield path
-    finally:
-        # A server of a test that failed may still be there.
-        subprocess.run(["umount", "-l", path], check=True)
 
 
 @pytest.mark.root

@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import select
+import signal
 import socket
 import struct
 import threading
@@ -14,7 +15,9 @@ import threading
 import pytest
 
 import hosttree
-from client import JSON, Server, Tenant, evaluation, read_all, request
+from client import (JSON, Server, Tenant, evaluation, read_all, request,
+                    small_disk)
+from world import IS_ROOT
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
@@ -360,6 +363,57 @@ def test_a_full_disk_loses_lines_and_nothing_else(serve, tmp_path):
     assert len(torn) == 1 and len(torn[0]) == 101
     got = entries("".join(x for x in lines if x not in torn))
     assert counted(got)[0] == 4 and counted(got)[1] >= 3
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not IS_ROOT, reason="mounting needs root")
+def test_a_disk_that_is_full_of_logs_and_files_holds_nobody(serve, cb):
+    """One for both: code runs, uploads are refused, and the rest is as before
+    when there is room again."""
+    with small_disk(cb.base / "disk", "3m") as disk:
+        log = disk / "log"
+        server = serve(*BODIES, "-s", f"serve.directory={disk}", errors=log)
+        assert server.upload(b"x" * 1000).status == 201
+        with open(disk / "full", "wb", 0) as f:
+            with pytest.raises(OSError, match="No space"):
+                while True:
+                    f.write(bytes(4096))
+        flood(server, 20)
+        hosttree.until(lambda: lost(server) > 0, "lines are lost")
+        assert server.run("6 * 7").json["result"] == 42
+        r = server.upload(bytes(1 << 20))
+        assert (r.status, r.json["detail"]) == (
+            507, "There is no room for more files")
+        r = server.run("open('f', 'wb').write(bytes(1 << 20))").json
+        assert r["files"] == [] and "no room" in r["files_error"], r
+        (kept,) = server("GET", "/v1/files").json["files"]
+        assert server("GET", f"/v1/files/{kept['file_id']}").body == \
+            b"x" * 1000
+        (disk / "full").unlink()
+        assert server.upload(bytes(1 << 20)).status == 201
+        hosttree.until(lambda: server("GET", "/health", headers={
+            "X-Request-Id": "again"}) and '"again"' in log.read_text(),
+            "the log takes lines again")
+        assert server.end() == 0
+        assert counted(entries("".join(
+            x for x in log.read_text().splitlines(True)
+            if x.endswith("}\n"))))[1] > 0, "it says how many are lost"
+
+
+def test_a_log_that_blocks_keeps_it_from_nothing(serve, tokens):
+    """Neither from reading its files again nor from its end."""
+    two = "metrics: pear\nann: "
+    server = serve(*BODIES, *tokens.write(two + "apple").args)
+    ann, meter = Tenant(server, "apple"), Tenant(server, "pear")
+    while not lost(meter):
+        assert ann("POST", "/v1/execute", {"no": "x" * 4096}).status == 422
+    tokens.write(two + "banana")
+    server.process.send_signal(signal.SIGHUP)
+    hosttree.until(lambda: Tenant(server, "banana")(
+        "GET", "/v1/files").status == 200, "it reads the tokens")
+    assert lost(meter) > 0
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(50) == 0
 
 
 @contextlib.contextmanager
