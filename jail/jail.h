@@ -373,12 +373,17 @@ enum jail_call {
 	CALL_UNDO,   /* `n` cells */
 	CALL_REMOVE, /* `path`; as jail_home_remove() */
 	CALL_LIST,   /* as jail_home_list(): jail_take_files() */
+	CALL_LOWER,  /* jail_lower() */
 	CALL_OPEN,   /* `path`; as jail_home_open(): `fd`, or -1 and `err`. `n`
 		      * is 1 */
 };
 
 int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
 	struct err *e);
+
+/* The same for a session of a pool, once, before anything else is asked of it:
+ * lower session.memory and home.size to those of `l`. CALL_LOWER. */
+int jail_lower(struct jail *j, const struct limits *l, struct err *e);
 
 /* The resources that the session uses now, and the enforcer of each limit. */
 struct jail_usage {

@@ -141,4 +141,12 @@ static inline void spec_take_lease(
 	spec->front = c->front;
 }
 
+/* A session that a front end had made ahead may be lowered, once, before any
+ * code of a person's runs in it (jail_lower()). */
+static inline int spec_may_lower(const struct jail_spec *spec)
+{
+	return spec->mode == SPEC_SESSION && spec->prewarm != SPEC_WANTED &&
+	       !spec->made;
+}
+
 #endif

@@ -139,6 +139,16 @@ static int front_path(struct wire_front *m, enum wire_front_type type,
 	return 0;
 }
 
+/* Send a call whose reply comes as an event. */
+static int tell_later(struct jail *j, struct wire_front m, struct err *e)
+{
+	int r = tell_last(j, m, -1, e);
+
+	if (r == 0)
+		j->asked.sent = j->asked.seq;
+	return r;
+}
+
 int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
 	struct err *e)
 {
@@ -154,11 +164,15 @@ int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
 	int r = front_path(&m, types[call], path ? path : "", e);
 
 	m.a = n;
-	if (r == 0)
-		r = tell_last(j, m, -1, e);
-	if (r == 0)
-		j->asked.sent = j->asked.seq;
-	return r;
+	return r == 0 ? tell_later(j, m, e) : r;
+}
+
+int jail_lower(struct jail *j, const struct limits *l, struct err *e)
+{
+	const struct wire_front m = {
+		.type = FRONT_LOWER, .a = l->memory_bytes, .b = l->home_bytes};
+
+	return tell_later(j, m, e);
 }
 
 int jail_run(struct jail *j, const struct jail_run *run, struct err *e)

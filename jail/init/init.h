@@ -325,7 +325,7 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	const struct cgroup *cgroup, struct err *e);
 
 /* The same again, with what a lease has changed. Borrows both. A held process,
- * and the Python `live` of a cell, get the lower limits. */
+ * and the Python `live` of a session or a cell, get the lower limits. */
 int spawn_lease(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, pid_t live, struct err *e);
 

@@ -179,7 +179,7 @@ int spawn_lease(struct spawn *s, const struct jail_spec *spec,
 	if (s->held.t.pid &&
 		(lower_rlimits(s, s->held.t.pid, plan, &same) < 0 || !same))
 		held_drop(&s->held);
-	if (spec->mode == SPEC_CELL && live > 0 &&
+	if (spec->mode != SPEC_PROGRAM && live > 0 &&
 		lower_rlimits(s, live, plan, &same) < 0)
 		return err_errno(e, "lower the limits of Python");
 	s->spec = spec;

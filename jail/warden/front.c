@@ -160,6 +160,13 @@ static int serve_reset(struct warden *w, struct front_request *q)
 	return warden_park(w);
 }
 
+static int serve_lower(struct warden *w, struct front_request *q)
+{
+	int r = lease_lower(w, q->m.a, q->m.b, &q->reply.err);
+
+	return r < 0 ? r : warden_park(w);
+}
+
 static int serve_undo(struct warden *w, struct front_request *q)
 {
 	int r = warden_undo(w, (int)q->m.a, &q->reply.undone, &q->reply.err);
@@ -349,10 +356,11 @@ static int serve_nothing(struct warden *w, struct front_request *q)
 static const struct {
 	int (*serve)(struct warden *, struct front_request *);
 	int answered;
-	int guest; /* about a live guest, which a program's session has not */
-	int aside; /* any moment suits */
-	int held;  /* waits for locks of files, which a running guest can hold
-		    */
+	int guest;  /* about a live guest, which a program's session has not */
+	int before; /* no code of a person's runs for it */
+	int aside;  /* any moment suits */
+	int held;   /* waits for locks of files, which a running guest can hold
+		     */
 } requests[] = {
 	[FRONT_RUN] = {serve_run, .guest = 1},
 	[FRONT_INTERRUPT] = {serve_nothing}, /* its cell has ended */
@@ -364,7 +372,8 @@ static const struct {
 	[FRONT_ASK] = {serve_ask, .answered = 1, .guest = 1},
 	[FRONT_RESET] = {serve_reset, .answered = 1, .guest = 1},
 	[FRONT_UNDO] = {serve_undo, .answered = 1, .guest = 1},
-	[FRONT_USAGE] = {serve_usage, .answered = 1, .guest = 1},
+	[FRONT_LOWER] = {serve_lower, .answered = 1, .guest = 1, .before = 1},
+	[FRONT_USAGE] = {serve_usage, .answered = 1, .guest = 1, .before = 1},
 	[FRONT_HOME_LIST] = {serve_list, .answered = 1, .held = 1},
 	[FRONT_HOME_OPEN] = {serve_open, .answered = 1, .held = 1},
 	[FRONT_HOME_CREATE] = {serve_create, .answered = 1, .held = 1},
@@ -390,6 +399,9 @@ static int serve_request(struct warden *w, struct front_request *q)
 		clocks_touch(&w->clocks);
 	if (hold && warden_hold(w, &killed) == SESSION_OVER)
 		return SESSION_OVER;
+	if (w->may_lower && requests[q->m.type].guest &&
+		!requests[q->m.type].before)
+		lease_fix(w);
 	if (requests[q->m.type].guest && w->spec->mode != SPEC_SESSION)
 		r = err_set(&q->reply.err, "this is not a session");
 	else

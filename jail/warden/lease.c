@@ -4,14 +4,18 @@
  *
  * Runs in:   warden, when its first jail stands and Python is up
  * Trusts:    who holds the other end of the lease's socket: the maker, and the
- *            child of it that hands the session over. A front end never has it
+ *            child of it that hands the session over. A front end never has it;
+ *            that of a pool may have limits lowered, and nothing else
  * Leaves:    a session as any other; or none: nothing is leased by half
  *
  * No code of anybody's is in the jail. Each limit is no looser than the one
  * that the jail was made with. How it gets there:
  *
- *   session.memory     the cgroup, by the maker, which reads it back; the sizes
- *                      of /tmp and /dev/shm; what the driver tells psutil
+ *   session.memory     the cgroup, by the maker, which reads it back, or for a
+ *                      pool's front end by us, through what we opened before we
+ *                      gave root up; where no cgroup counts memory, the tally,
+ *                      and RLIMIT_DATA; the sizes of /tmp and /dev/shm; what
+ *                      the driver tells psutil
  *   session.processes  the cgroup; RLIMIT_NPROC of init, for what it starts,
  *                      and of a Python that it holds, or that is up
  *   cell.undo          with the processes; here
@@ -23,8 +27,6 @@
  *   files.*            the front end
  *   jail.network       no lease changes it: site_make_plan()
  *
- * The Python of a session that is up keeps RLIMIT_FSIZE as it was, which adds
- * nothing to the sizes, without which there is no lease.
  */
 #include "jail/warden/parts.h"
 #include "jail/warden/warden.h"
@@ -33,12 +35,15 @@
 #include "jail/base/prefault.h"
 #include "jail/init/init.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Longest single wait. */
 #define LONGEST_MS (3600 * 1000)
 /* Init answers. */
 #define INIT_MS 3000
+/* Python that waits may use this part of a memory limit. */
+#define USED_DEN 2
 
 static int send_offer(struct warden *w, int sock, struct err *e)
 {
@@ -107,6 +112,7 @@ static int tell_python(struct warden *w, struct err *e)
 		       : 0;
 }
 
+/* The rest is init's: tell_init(). */
 static int change_session(
 	struct warden *w, const struct spec_lease *c, struct err *e)
 {
@@ -126,7 +132,6 @@ static int change_session(
 		return r;
 	}
 	site_take_plan(&w->site, &plan);
-	link_charge(&w->link, c->front);
 	clocks_start(&w->clocks, &w->link, w->spec);
 	return 0;
 }
@@ -168,6 +173,8 @@ int lease_await(struct warden *w, struct err *e)
 		return SESSION_OVER;
 	r = change_session(w, &c, &a.err);
 	a.ok = r == 0;
+	if (r == 0)
+		link_charge(&w->link, c.front);
 	if (io_send_fds(sock, &a, sizeof(a), NULL, 0, 0) < 0 || r < 0)
 		return SESSION_OVER;
 	/* The modules that Python has loaded could do to them whatever they
@@ -178,4 +185,70 @@ int lease_await(struct warden *w, struct err *e)
 	 * that fail the session ends, and says so. */
 	r = tell_init(w, e);
 	return r == 0 ? await_init(w, e) : r;
+}
+
+/* ---- lowered by the front end that it was made for ---- */
+
+/* Python must have room to work in, and for a checkpoint. Before its first one
+ * it loads what it loads before any cell. */
+static int check_room(struct warden *w, int64_t memory, struct err *e)
+{
+	struct procstatus st;
+	int64_t used;
+
+	if (w->checkpoints.n == 0 && warden_park(w) == SESSION_OVER)
+		return SESSION_OVER;
+	if (procs_status(&w->jail.place.procs, w->guest.pid, &st) < 0)
+		return err_errno(e, "look at Python");
+	used = st.pages_bytes + st.tables_bytes;
+	if (used <= memory / USED_DEN)
+		return 0;
+	return err_set(e,
+		"limits: memory_bytes is too small: Python alone uses %lld "
+		"bytes, and must leave as many free",
+		(long long)used);
+}
+
+int lease_lower(struct warden *w, int64_t memory, int64_t home, struct err *e)
+{
+	const struct jail_spec *s = w->spec;
+	struct jail_event ev = {.type = JAIL_FAILED};
+	struct spec_lease c = {.limits = s->limits,
+		.tty_bits = s->tty_bits,
+		.rows = s->rows,
+		.cols = s->cols,
+		.front = s->front};
+	int r;
+
+	if (!w->may_lower || memory > s->limits.memory_bytes ||
+		home > s->limits.home_bytes || home <= 0)
+		return err_set(e, "the limits of this session are fixed");
+	r = check_room(w, memory, e);
+	if (r < 0)
+		return r;
+	w->may_lower = 0;
+	c.limits.memory_bytes = memory;
+	c.limits.home_bytes = home;
+	snprintf(c.term, sizeof(c.term), "%s", s->term);
+	warden_continue(w);
+	r = cgroup_lower_memory(&w->site.cgroup, memory, &ev.err);
+	if (r == 0)
+		r = change_session(w, &c, &ev.err);
+	if (r == 0)
+		r = tell_init(w, &ev.err);
+	if (r == 0)
+		r = await_init(w, &ev.err);
+	cgroup_fix_memory(&w->site.cgroup);
+	if (r != -1)
+		return r;
+	err_wrap(&ev.err, "lower the limits of the session");
+	err_kind_set(&ev.err, ERR_JAIL);
+	link_event(&w->link, &ev, NULL, 0);
+	return SESSION_OVER;
+}
+
+void lease_fix(struct warden *w)
+{
+	w->may_lower = 0;
+	cgroup_fix_memory(&w->site.cgroup);
 }

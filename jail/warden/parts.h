@@ -322,6 +322,15 @@ LINK_CHECKED int trial_ask(struct warden *w, const struct trial_question *q,
  * over. */
 LINK_CHECKED int lease_await(struct warden *w, struct err *e);
 
+/* Lower session.memory and home.size of a session that waits for its first
+ * request (spec_may_lower()). 0, and the caller parks the session again; -1
+ * with e: nothing has changed; SESSION_OVER, after JAIL_FAILED. */
+LINK_CHECKED int lease_lower(
+	struct warden *w, int64_t memory, int64_t home, struct err *e);
+
+/* From now on the limits stay: code of a person's may run. */
+void lease_fix(struct warden *w);
+
 /* ---- clocks.c ---- */
 
 /* Only clocks.c writes it. */
@@ -392,6 +401,7 @@ struct warden {
 	int program_ended;   /* and nothing of it runs */
 	int broken, ran_on;  /* how often since the last cell */
 	int stands;	     /* the first jail: warden_stand() */
+	int may_lower;	     /* (lease.c) lease_lower(), once */
 	int64_t left_ms;     /* of that cell's clocks, for its checkpoint */
 	int64_t rest_cpu_ms; /* what the jail had used when it began to wait */
 };

@@ -32,6 +32,7 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 	w->next_cell = 1;
 	w->cells = w->program = w->program_ended = w->broken = w->ran_on =
 		w->stands = 0;
+	w->may_lower = spec_may_lower(spec);
 	w->left_ms = PARK_MS;
 	w->rest_cpu_ms = 0;
 	link_open(&w->link, front);

@@ -394,6 +394,7 @@ static int serve_front(struct watch *wa, struct warden *w)
 	case FRONT_ASK:
 	case FRONT_RESET:
 	case FRONT_UNDO:
+	case FRONT_LOWER:
 	case FRONT_HOME_LIST:
 	case FRONT_HOME_OPEN:
 	case FRONT_HOME_CREATE:

@@ -194,7 +194,8 @@ enum wire_front_type {
 	FRONT_WAITS,
 	FRONT_ASK, /* a = question; fd: sealed memfd with the text */
 	FRONT_RESET,
-	FRONT_UNDO, /* a = how many */
+	FRONT_UNDO,  /* a = how many */
+	FRONT_LOWER, /* a = session.memory, b = home.size */
 	FRONT_USAGE,
 	FRONT_HOME_LIST,
 	FRONT_HOME_OPEN,   /* a = how many */

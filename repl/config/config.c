@@ -455,6 +455,11 @@ static int64_t most_beside(int64_t memory, int64_t leaves)
 	return memory - (memory / 2 < leaves ? memory / 2 : leaves);
 }
 
+int64_t config_home_beside(int64_t memory)
+{
+	return most_beside(memory, HOME_LEAVES);
+}
+
 /* Fit the home into the session's memory: the home is memory that outlives
  * Python, and a full home must leave room to start Python again. A size that no
  * source set follows the memory, and so does one that was set for more memory.
@@ -464,7 +469,7 @@ static void fit_home(struct merge *m)
 	const struct config_key *home = config_keys_find("home", "size");
 	const struct config_key *memory = config_keys_find("session", "memory");
 	struct limits *l = &m->cfg->limits;
-	int64_t most = most_beside(l->memory_bytes, HOME_LEAVES);
+	int64_t most = config_home_beside(l->memory_bytes);
 	const char *from = config_source(m->cfg, "session.memory");
 	const char *source = m->cfg->sources[config_keys_index(home)];
 	char size[32], total[32];

@@ -229,6 +229,9 @@ int config_load(struct config *cfg, const struct config_where *where,
  * for a key that does not exist. */
 const char *config_source(const struct config *cfg, const char *name);
 
+/* The largest home.size beside this session.memory, unless it was asked for. */
+int64_t config_home_beside(int64_t memory);
+
 /* The source of "section.key", or NULL if the value is built in. */
 const char *config_set_in(const struct config *cfg, const char *name);
 

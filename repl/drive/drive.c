@@ -21,6 +21,7 @@ void drive_open(struct drive *d, struct jail *j, const struct config *cfg,
 {
 	*d = (struct drive){.jail = j,
 		.cfg = cfg,
+		.limits = cfg->limits,
 		.log = log,
 		.on = on,
 		.arg = arg,
@@ -90,6 +91,7 @@ static void note_reply(struct drive *d, struct jail_event *ev)
 	switch (d->call) {
 	case CALL_READY:
 	case CALL_REMOVE:
+	case CALL_LOWER:
 		break;
 	case CALL_RESET: /* JAIL_UP of the next Python will follow */
 		d->up = false;
@@ -245,12 +247,20 @@ int drive_silence_ms(const struct drive *d)
 	return output_silence_ms(is_every_writer_dead(d));
 }
 
+bool drive_is_lowered(const struct drive *d)
+{
+	return d->limits.memory_bytes < d->cfg->limits.memory_bytes;
+}
+
 int drive_end_cell(
 	struct drive *d, char verdict[static VERDICT_MAX], struct err *e)
 {
-	struct limits limits = d->cfg->limits;
+	struct limits limits = d->limits;
 	const struct verdict_about about = {.limits = &limits,
-		.memory_source = config_set_in(d->cfg, "session.memory"),
+		.memory_source =
+			drive_is_lowered(d)
+				? "the request that began the session"
+				: config_set_in(d->cfg, "session.memory"),
 		.error_is_other = d->error_is_other};
 
 	d->running = false;
@@ -266,15 +276,27 @@ int drive_end_cell(
 
 /* ---- calls ---- */
 
-void drive_call(struct drive *d, enum jail_call call, int n, const char *path)
+static void note_call(struct drive *d, enum jail_call call, int sent)
 {
 	d->call = call;
 	d->replied = false;
-	d->asked = jail_send(d->jail, call, n, path, &d->why) == 0;
+	d->asked = sent == 0;
 	if (d->asked)
 		return;
 	d->replied = true;
 	d->ok = false;
 	if (d->why.kind == ERR_JAIL)
 		end_session(d, &d->why);
+}
+
+void drive_call(struct drive *d, enum jail_call call, int n, const char *path)
+{
+	note_call(d, call, jail_send(d->jail, call, n, path, &d->why));
+}
+
+void drive_lower(struct drive *d, const struct limits *l)
+{
+	d->limits.memory_bytes = l->memory_bytes;
+	d->limits.home_bytes = l->home_bytes;
+	note_call(d, CALL_LOWER, jail_lower(d->jail, l, &d->why));
 }

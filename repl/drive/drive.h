@@ -16,13 +16,13 @@
 
 #include "jail/base/err.h"
 #include "jail/jail.h"
+#include "jail/spec.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct config;
-struct limits;
 struct log;
 struct output;
 
@@ -123,6 +123,7 @@ typedef void drive_handler(void *arg, struct jail_event *ev);
 struct drive {
 	struct jail *jail; /* borrowed, as the next four */
 	const struct config *cfg;
+	struct limits limits;	  /* of this jail: its own, or of `cfg` */
 	struct log *log;	  /* not NULL where cells run */
 	drive_handler *const *on; /* by type of event; NULL: no handler */
 	void *arg;
@@ -194,6 +195,13 @@ int drive_silence_ms(const struct drive *d);
  * the person, or "". -1 with e if the transcript has a gap. */
 int drive_end_cell(
 	struct drive *d, char verdict[static VERDICT_MAX], struct err *e);
+
+/* Lower session.memory and home.size of a jail of a pool, before anything else
+ * is asked of it: a call. */
+void drive_lower(struct drive *d, const struct limits *l);
+
+/* True if its memory is less than what is configured. */
+bool drive_is_lowered(const struct drive *d);
 
 /* Send a call by jail_send(). If that fails, the reply comes at once: an error.
  */

@@ -185,20 +185,24 @@ static void add_report(
 }
 
 void answer_add_limit(struct strbuf *b, const struct request *q,
-	enum jail_limit limit, const struct config *cfg)
+	enum jail_limit limit, const struct drive *d)
 {
 	const char *key = verdict_limit_key(limit), *source;
-	struct limits limits = cfg->limits;
+	struct limits limits = d->limits;
 	char text[VERDICT_MAX];
 
 	if (!key) {
 		emit_word(b, "limit", "null");
 		return;
 	}
-	source = config_source(cfg, key);
+	source = config_source(d->cfg, key);
 	if (limit == LIMIT_WALL && q->timeout_ms != limits.cell_wall_ms) {
 		limits.cell_wall_ms = q->timeout_ms;
 		key = "timeout_ms";
+		source = "request";
+	}
+	if (limit == LIMIT_MEMORY && drive_is_lowered(d)) {
+		key = "memory_bytes";
 		source = "request";
 	}
 	verdict_limit(text, limit, &limits);
@@ -223,7 +227,7 @@ static void add_ours(struct answer *a, const struct attach_store *store)
 	emit_bool(b, "timed_out", late);
 	emit_int(b, "duration_ms", p->wall_ms);
 	add_report(b, &r->report, r->request);
-	answer_add_limit(b, r->request, p->limit, r->drive.cfg);
+	answer_add_limit(b, r->request, p->limit, &r->drive);
 	emit_int(b, "cpu_ms", p->cpu_ms);
 	emit_int_or_null(
 		b, "memory_peak_bytes", p->peak_bytes > 0, p->peak_bytes);

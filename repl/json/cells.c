@@ -67,7 +67,10 @@ struct cells {
 	struct output output;
 	uint32_t no;		      /* of the last cell */
 	bool stays;		      /* exit() ends a cell, not the session */
-	bool furnishes, furnished;    /* the skeleton: to be put; put */
+	const struct limits *lower;   /* borrowed until it is furnished; or NULL
+				       */
+	bool furnishes, furnished;    /* lowered, and with its skeleton: it is
+				       * to be; it is */
 	bool left;		      /* a cell ended the session, or could not
 				       * be run */
 	enum jail_limit limit;	      /* that ended the session with a cell */
@@ -204,8 +207,14 @@ static drive_handler *const handlers[DRIVE_HANDLERS] = {
 	[JAIL_NOTICE] = handle_notice,
 };
 
-/* Take all events. Put the skeleton into the home when the first Python is up.
- */
+static void refuse_request(struct cells *c, const char *title, const char *text)
+{
+	c->refused = title;
+	snprintf(c->words, sizeof(c->words), "%s", text);
+}
+
+/* Take all events. When the first Python is up lower its limits, and put the
+ * skeleton into the home. */
 static void take_events(struct cells *c)
 {
 	struct drive *d = &c->drive;
@@ -213,13 +222,19 @@ static void take_events(struct cells *c)
 	drive_take(d);
 	if (!d->up || c->furnished || is_over(c))
 		return;
-	if (d->cfg->skeleton && !c->furnishes) {
+	if ((d->cfg->skeleton || c->lower) && !c->furnishes) {
 		c->furnishes = true;
-		drive_call(d, CALL_READY, 0, NULL);
-		return;
+		if (c->lower)
+			drive_lower(d, c->lower);
+		else
+			drive_call(d, CALL_READY, 0, NULL);
 	}
 	if (c->furnishes && !d->replied)
 		return;
+	if (c->lower && !d->ok) {
+		refuse_request(c, "The limits are refused", d->why.msg);
+		return;
+	}
 	c->furnished = true;
 	put_skeleton(d->jail, d->cfg);
 	drive_take(d);
@@ -359,12 +374,6 @@ static void finish_cell(struct cells *c)
 
 /* ---- requests ---- */
 
-static void refuse_request(struct cells *c, const char *title, const char *text)
-{
-	c->refused = title;
-	snprintf(c->words, sizeof(c->words), "%s", text);
-}
-
 void cells_refuse_files(struct cells *c, const char *why)
 {
 	refuse_request(c, "The files cannot be read", why);
@@ -447,6 +456,12 @@ static void continue_request(struct cells *c)
 		check_cell_end(c);
 	else if (is_over(c) || (c->step == STEP_UP && cells_is_up(c)))
 		c->step = STEP_DONE;
+}
+
+void cells_lower(struct cells *c, const struct limits *l)
+{
+	if (l->memory_bytes < c->drive.cfg->limits.memory_bytes)
+		c->lower = l;
 }
 
 void cells_begin(struct cells *c, const struct request *q)

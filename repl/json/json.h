@@ -83,7 +83,7 @@ void answer_fini(struct answer *a);
 /* Append "limit": which limit struck (LIMIT_NONE: null), in words, and who set
  * it. */
 void answer_add_limit(struct strbuf *b, const struct request *q,
-	enum jail_limit limit, const struct config *cfg);
+	enum jail_limit limit, const struct drive *d);
 
 /* Append "images": the pictures of a report. */
 void answer_add_pictures(struct strbuf *b, const struct report *r);
@@ -221,6 +221,11 @@ void report_parse(struct report *r, const char *s, size_t n);
 int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
 	struct log *log, bool stays, struct err *e);
 void cells_close(struct cells *c);
+
+/* Lower session.memory and home.size of the session to these (borrowed), before
+ * it begins its REQUEST_SESSION, which is refused where they are too small for
+ * the Python that is up. */
+void cells_lower(struct cells *c, const struct limits *l);
 
 /* True if Python is up. Before that only REQUEST_SESSION may begin, which waits
  * for Python. */

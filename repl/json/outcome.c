@@ -76,7 +76,7 @@ static void add_cell(struct cells *c, struct strbuf *b, bool pictures)
 		add_bundle(c, b);
 	emit_text(b, "how", how_names[d->how]);
 	emit_text(b, "verdict", cells_verdict(c));
-	answer_add_limit(b, q, d->limit, cells_config(c));
+	answer_add_limit(b, q, d->limit, cells_drive(c));
 	emit_int_or_null(b, "exit_code",
 		d->how == HOW_EXIT || d->how == HOW_EXITED, d->status);
 	/* The warden tells how Python is. exit() ends the session here. */

@@ -441,8 +441,7 @@ static void note_end(struct http_session *se, enum answer_kind kind)
 		return;
 	if (form == REQUEST_CELL && kind == ANSWER_RAN)
 		http_note_run(se->exchange, d->limit, d->cpu_ms);
-	else if (kind == ANSWER_FAILED ||
-		 (form == REQUEST_SESSION && kind != ANSWER_RAN))
+	else if (kind == ANSWER_FAILED)
 		http_note_failure(se->exchange, cells_why_over(se->cells));
 }
 
@@ -471,7 +470,7 @@ static void finish_request(struct sessions *s, struct http_session *se)
 		answer_served(s, se, &b);
 	else if (se->resumable && kind == ANSWER_RAN)
 		end_events(se, "done", false, &b);
-	else if (form == REQUEST_SESSION && kind != ANSWER_RAN)
+	else if (form == REQUEST_SESSION && kind == ANSWER_FAILED)
 		refuse_client(se, 503, "The jail failed", cells_why_over(c));
 	else if (cells_is_over(c) && kind != ANSWER_RAN)
 		refuse_client(se, 410, over_words, cells_why_over(c));
@@ -869,7 +868,7 @@ void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
 		if (sessions_is_busy(se))
 			continue;
 		release_request(se);
-		if (cells_is_over(se->cells))
+		if (cells_is_over(se->cells) || !se->known)
 			retire_session(s, se, cells_why_over(se->cells));
 	}
 }
@@ -892,6 +891,7 @@ static bool start_session(struct sessions *s, struct http_session *se)
 		forget_session(s, se);
 		return true;
 	}
+	cells_lower(se->cells, &se->terms.limits);
 	cells_begin(se->cells, &se->request);
 	continue_request(s, se);
 	return true;

@@ -10,6 +10,7 @@
 
 #include "jail/base/io.h"
 #include "jail/spec.h"
+#include "repl/config/config.h"
 #include "repl/json/json.h"
 
 #include <string.h>
@@ -97,6 +98,7 @@ static int take_limits(
 	struct terms *t, json_t *limits, struct request_refusal *why)
 {
 	struct limits *l = &t->limits;
+	int64_t home;
 
 	if (!limits)
 		return 0;
@@ -104,10 +106,16 @@ static int take_limits(
 		lower_limit(&l->cell_wall_ms, limits, "timeout_ms",
 			"cell.timeout", why) < 0 ||
 		lower_limit(&l->idle_ms, limits, "idle_ms", "session.idle",
-			why) < 0)
+			why) < 0 ||
+		lower_limit(&l->lifetime_ms, limits, "lifetime_ms",
+			"session.lifetime", why) < 0 ||
+		lower_limit(&l->memory_bytes, limits, "memory_bytes",
+			"session.memory", why) < 0)
 		return -1;
-	return lower_limit(&l->lifetime_ms, limits, "lifetime_ms",
-		"session.lifetime", why);
+	home = config_home_beside(l->memory_bytes);
+	if (json_object_get(limits, "memory_bytes") && home < l->home_bytes)
+		l->home_bytes = home;
+	return 0;
 }
 
 static int take_metadata(
@@ -178,6 +186,7 @@ void terms_add(struct strbuf *b, const struct terms *t)
 	emit_int(b, "timeout_ms", t->limits.cell_wall_ms);
 	emit_int(b, "idle_ms", t->limits.idle_ms);
 	emit_int(b, "lifetime_ms", t->limits.lifetime_ms);
+	emit_int(b, "memory_bytes", t->limits.memory_bytes);
 	emit_close(b, '}');
 	emit_word(b, "metadata", t->metadata ? t->metadata : "{}");
 }

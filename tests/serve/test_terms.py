@@ -25,7 +25,8 @@ def test_the_state_has_limits_and_metadata(lasting):
     plain = begin(lasting)("GET").json
     assert plain["metadata"] == {}
     assert plain["limits"] == {"timeout_ms": 10000, "idle_ms": 1800000,
-                               "lifetime_ms": 43200000}
+                               "lifetime_ms": 43200000,
+                               "memory_bytes": 512 << 20}
     asked = begin(lasting, limits={"timeout_ms": 50, "idle_ms": 60000},
                   metadata={"user": "änn\x00\"", "n": ""})("GET").json
     assert asked["metadata"] == {"user": "änn\x00\"", "n": ""}

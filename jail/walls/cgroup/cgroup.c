@@ -130,11 +130,14 @@ int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
 	return 0;
 }
 
-static void open_files(struct cgroup *cg, const struct cgroup_ops *ops)
+static void open_files(
+	struct cgroup *cg, const struct cgroup_ops *ops, int first, int n)
 {
-	for (int i = 0; i < CGROUP_FILES; i++) {
+	for (int i = first; i < n; i++) {
 		int dir = cgroup_fd_of(cg, ops->files[i].in);
-		int mode = i == CGROUP_F_FREEZE ? O_RDWR : O_RDONLY;
+		int mode = i >= CGROUP_F_MOST || i == CGROUP_F_FREEZE
+				   ? O_RDWR
+				   : O_RDONLY;
 
 		if (dir >= 0 && ops->files[i].name)
 			cg->file[i] = openat(
@@ -150,7 +153,7 @@ int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 	if (!ops)
 		return 0;
 	if (ops->make(cg, caps, l, e) == 0) {
-		open_files(cg, ops);
+		open_files(cg, ops, 0, CGROUP_F_MOST);
 		cg->enforced = ops->limit(cg, l);
 		return 0;
 	}
@@ -168,6 +171,37 @@ int cgroup_lower(const struct cgroup *cg, const struct limits *l, struct err *e)
 	return (cg->enforced & ~kept) == 0
 		       ? 0
 		       : err_set(e, "cgroup: the limits were not lowered");
+}
+
+void cgroup_hold_memory(struct cgroup *cg)
+{
+	if (cg->enforced & CGROUP_LIMIT_MEMORY)
+		open_files(cg, versions[cg->kind], CGROUP_F_MOST, CGROUP_FILES);
+}
+
+void cgroup_fix_memory(struct cgroup *cg)
+{
+	for (int i = CGROUP_F_MOST; i < CGROUP_FILES; i++)
+		fd_drop(&cg->file[i]);
+}
+
+int cgroup_lower_memory(const struct cgroup *cg, int64_t bytes, struct err *e)
+{
+	const struct cgroup_ops *ops = versions[cg->kind];
+	const int *file = cg->file;
+
+	if (!(cg->enforced & CGROUP_LIMIT_MEMORY))
+		return 0;
+	/* Memory and swap together may not be less than memory alone. */
+	if (!cgroup_dir_reset_number(file[CGROUP_F_MOST], bytes) ||
+		(file[CGROUP_F_MOST_SWAP] >= 0 &&
+			!cgroup_dir_reset_number(
+				file[CGROUP_F_MOST_SWAP], bytes)))
+		return err_set(e, "cgroup: the memory limit was not lowered");
+	if (file[CGROUP_F_MOST_SOCKETS] >= 0)
+		cgroup_dir_reset_number(
+			file[CGROUP_F_MOST_SOCKETS], bytes / ops->sockets_den);
+	return 0;
 }
 
 int cgroup_move_below(const struct cgroup_caps *caps, struct err *e)

@@ -60,8 +60,12 @@ enum cgroup_file {
 	CGROUP_F_CPU,	      /* CPU time used */
 	CGROUP_F_FREEZE,      /* the switch of the freezer */
 	CGROUP_F_EVENTS,      /* (v2) whether all are frozen */
+	/* Only between cgroup_hold_memory() and cgroup_fix_memory(): */
+	CGROUP_F_MOST,	       /* the memory limit */
+	CGROUP_F_MOST_SOCKETS, /* (v1) that of socket buffers */
+	CGROUP_F_MOST_SWAP,    /* (v1) that of memory and swap together */
 };
-#define CGROUP_FILES 9
+#define CGROUP_FILES 12
 
 struct cgroup {
 	enum cgroup_kind kind;
@@ -130,6 +134,15 @@ int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
  * is held is used. -1 with e when the kernel does not keep all that it kept. */
 int cgroup_lower(
 	const struct cgroup *cg, const struct limits *l, struct err *e);
+
+/* Hold what the memory limit is written to, so that cgroup_lower_memory() works
+ * for who has given root up: until cgroup_fix_memory(), which comes before any
+ * code of a person's runs. */
+void cgroup_hold_memory(struct cgroup *cg);
+void cgroup_fix_memory(struct cgroup *cg);
+
+/* Lower the memory limit. 0, also where no cgroup keeps one; -1 with e. */
+int cgroup_lower_memory(const struct cgroup *cg, int64_t bytes, struct err *e);
 
 /* Close the descriptors. The directories stay for the janitor, and count as
  * those of a dead session. */

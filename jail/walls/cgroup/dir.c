@@ -65,12 +65,19 @@ ssize_t cgroup_dir_read(int dir, const char *file, char *buf, size_t size)
 
 int cgroup_dir_set_number(int dir, const char *file, int64_t value)
 {
+	auto_close int fd = openat(dir, file, O_RDWR | O_CLOEXEC);
+
+	return fd >= 0 && cgroup_dir_reset_number(fd, value);
+}
+
+int cgroup_dir_reset_number(int fd, int64_t value)
+{
 	char text[32], back[64], *end;
 	int64_t kept;
 
 	snprintf(text, sizeof(text), "%" PRId64, value);
-	if (cgroup_dir_write(dir, file, text) < 0 ||
-		cgroup_dir_read(dir, file, back, sizeof(back)) <= 0)
+	if (cgroup_dir_rewrite(fd, text) < 0 ||
+		cgroup_dir_reread(fd, back, sizeof(back)) <= 0)
 		return 0;
 	kept = strtoll(back, &end, 10); /* "max" is no number */
 	return end != back && kept <= value && kept > value / 2;

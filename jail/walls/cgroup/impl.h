@@ -47,6 +47,7 @@ struct cgroup_ops {
 		enum cgroup_controller in;
 		const char *name;
 	} files[CGROUP_FILES];
+	int sockets_den; /* CGROUP_F_MOST_SOCKETS: a part of the limit */
 	/* The texts to write into CGROUP_F_FREEZE: [0] to thaw, [1] to freeze;
 	 * and the lines of CGROUP_F_EVENTS when all have followed. */
 	const char *freeze[2], *frozen[2];
@@ -87,6 +88,9 @@ ssize_t cgroup_dir_reread(int fd, char *buf, size_t size);
  * ignore it. 1 if the kernel keeps at most `value` (it rounds to pages) and
  * more than half of it, else 0. */
 int cgroup_dir_set_number(int dir, const char *file, int64_t value);
+
+/* The same for a file that is open for both. */
+int cgroup_dir_reset_number(int fd, int64_t value);
 
 /* The same for a text, which must read back as it was written. */
 int cgroup_dir_set_text(int dir, const char *file, const char *text);

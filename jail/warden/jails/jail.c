@@ -226,6 +226,7 @@ int warden_jail_lease(struct warden_jail *j, const struct plan *plan,
 			    op->target ? op->target : "/home", e) < 0)
 			return -1;
 	}
+	tally_lower(&j->tally, c->limits.memory_bytes);
 	j->rows = c->rows;
 	j->cols = c->cols;
 	return c->rows > 0 ? pty_set_size(j->tty_slave, c->rows, c->cols, e)

@@ -82,6 +82,8 @@ static int limit_by_cgroup(struct site *s, int front, struct cgroup_caps *caps,
 		return -1;
 	if (cgroup_open(&s->cgroup, caps, &s->spec->limits, e) < 0)
 		return -1;
+	if (spec_may_lower(s->spec))
+		cgroup_hold_memory(&s->cgroup);
 	return cgroup_enter_warden(&s->cgroup, e);
 }
 
@@ -353,6 +355,8 @@ int site_share(struct site *s, const struct site *of,
 	s->cgroup.enter[CGROUP_FREEZER] = -1;
 	s->cgroup.file[CGROUP_F_FREEZE] = s->cgroup.file[CGROUP_F_EVENTS] = -1;
 	s->cgroup.file[CGROUP_F_CPU] = -1;
+	for (int i = CGROUP_F_MOST; i < CGROUP_FILES; i++)
+		s->cgroup.file[i] = -1;
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		s->cgroup.held[i] = -1;
 	memcpy(keep + 5, s->cgroup.enter, sizeof(s->cgroup.enter));

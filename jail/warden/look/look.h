@@ -354,6 +354,9 @@ void tally_init(struct tally *t, const struct tally_place *place);
 /* Before a jail whose memory no cgroup counts. 0, or -1 with errno. */
 int tally_begin(struct tally *t, int64_t limit);
 
+/* From now on this is the limit. */
+void tally_lower(struct tally *t, int64_t limit);
+
 /* At the end of any jail: what the session has used of the CPU until now. */
 void tally_end(struct tally *t, int64_t cpu_ms);
 

@@ -104,6 +104,11 @@ int tally_begin(struct tally *t, int64_t limit)
 	return 0;
 }
 
+void tally_lower(struct tally *t, int64_t limit)
+{
+	t->limit = limit;
+}
+
 void tally_end(struct tally *t, int64_t cpu_ms)
 {
 	t->weight_bytes = t->kernel_ours = 0;
