@@ -260,7 +260,7 @@ static void add_body(
 }
 
 static void add_request(const struct access *a, struct strbuf *b,
-	const struct http_record *r, const char *tenant)
+	const struct span *r, const char *tenant)
 {
 	add_text(a, b, "id", r->id);
 	add_text(a, b, "client", r->client);
@@ -268,7 +268,7 @@ static void add_request(const struct access *a, struct strbuf *b,
 	add_text(a, b, "method", r->method);
 	add_text(a, b, "path", r->place_path);
 	add_number(a, b, "status", r->status, r->status);
-	add_text(a, b, "outcome", http_outcome_name(http_outcome(r)));
+	add_text(a, b, "outcome", span_outcome_name(span_outcome(r)));
 	add_text(a, b, "limit", verdict_limit_key(r->limit));
 	add_number(a, b, "duration_ms", true, r->took_ns / 1000000);
 	add_number(a, b, "cpu_ms", r->cpu_ms >= 0, r->cpu_ms);
@@ -280,11 +280,10 @@ static void add_request(const struct access *a, struct strbuf *b,
 		add_body(a, b, r->body);
 }
 
-void access_write(
-	struct access *a, const struct http_record *r, const char *tenant)
+void access_write(struct access *a, const struct span *r, const char *tenant)
 {
-	enum http_outcome how = http_outcome(r);
-	bool bad = how == HTTP_FAILED || how == HTTP_BUSY;
+	enum span_outcome how = span_outcome(r);
+	bool bad = how == SPAN_FAILED || how == SPAN_BUSY;
 	struct strbuf b = {0};
 	char message[700];
 
@@ -294,10 +293,10 @@ void access_write(
 		say_lost(a);
 	snprintf(message, sizeof(message), "%s %s: %s%s%s",
 		r->method ? r->method : "-",
-		r->place_path ? r->place_path : "-", http_outcome_name(how),
+		r->place_path ? r->place_path : "-", span_outcome_name(how),
 		r->error ? ": " : "", r->error ? r->error : "");
 	begin_line(a, &b,
-		how == HTTP_FAILED ? 3
+		how == SPAN_FAILED ? 3
 		: bad		   ? 4
 				   : 6,
 		a->journal < 0 ? NULL : message);

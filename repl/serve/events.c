@@ -141,23 +141,28 @@ bool events_are_due(const struct events *v, const struct cells *cells)
 	return n > v->sent || now_ms() - v->told_ms >= SILENCE_MS;
 }
 
-int events_go_on(struct events *v, const struct cells *cells, const char *id)
+int events_find(const struct events *v, const struct cells *cells,
+	const char *id, struct events_place *place)
 {
-	size_t sent = 0, pictures = 0, n;
+	struct events_place p = {0};
 	unsigned of = v->cell;
 	int told = 0, end = 0;
+	size_t n;
 
 	cells_output(cells, &n);
-	if (id && (sscanf(id, "%u-%zu-%zu-%d%n", &of, &sent, &pictures, &told,
-			   &end) != 4 ||
-			  id[end] || of != v->cell || sent > n))
+	if (id && (sscanf(id, "%u-%zu-%zu-%d%n", &of, &p.sent, &p.pictures,
+			   &told, &end) != 4 ||
+			  id[end] || of != v->cell || p.sent > n))
 		return -1;
-	if (told)
-		return 0;
+	*place = p;
+	return !told;
+}
+
+void events_go_on(struct events *v, const struct events_place *place)
+{
 	v->told = false;
 	v->event.n = v->event_at = 0;
-	v->sent = sent;
-	v->pictures = pictures;
+	v->sent = place->sent;
+	v->pictures = place->pictures;
 	v->told_ms = now_ms();
-	return 1;
 }

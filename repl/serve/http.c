@@ -41,9 +41,7 @@ struct exchange {
 	struct connections_client *client; /* NULL: it is gone */
 	struct connections_peer peer;
 	int64_t left_ms; /* when it went */
-	/* once it is gone: its path and its name, owned; when it asked */
-	char *path, *name;
-	int64_t asked_ns;
+	char *path;	 /* its path then; owned */
 	struct exchange *next, *before;
 	void *own;
 	struct repeat *repeat; /* NULL: the answer is not kept, or has been */
@@ -68,7 +66,7 @@ struct exchange {
 	int nheaders;
 	bool begun, chunked;
 	bool last; /* the connection ends behind the answer */
-	struct http_record record;
+	struct span span;
 };
 
 struct http {
@@ -81,98 +79,22 @@ struct http {
 	bool closing;
 };
 
-/* ---- what is recorded ---- */
+/* ---- an exchange ---- */
 
-/* Take the id that the client gave the request, or make one. */
-static void take_id(
-	char id[static HTTP_ID_MAX + 1], const struct framing *asked)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
-				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789-._~:+/=@";
-	const char *sent = asked->values[FRAMING_REQUEST_ID];
-	size_t n = sent ? strlen(sent) : 0;
-
-	if (n > 0 && n <= HTTP_ID_MAX && strspn(sent, letters) == n)
-		memcpy(id, sent, n + 1);
-	else
-		store_make_id(id);
-}
-
-static void begin_record(struct exchange *x, struct connections_client *c)
-{
-	x->client = c;
-	x->record.cpu_ms = -1;
-	take_id(x->record.id, connections_head(c));
-}
-
-static void end_record(struct exchange *x)
+static void end_span(struct exchange *x)
 {
 	const struct http_calls *c = x->http->rules.calls;
-	struct http_record *r = &x->record;
+	struct span *r = &x->span;
 
 	r->peer = x->peer;
 	r->status = x->status;
-	if (x->client) {
-		r->client = connections_name(x->client);
-		r->method = connections_head(x->client)->method;
-		r->gone = connections_is_gone(x->client);
-		r->took_ns = connections_took_ns(x->client);
-	} else {
-		r->client = x->name;
-		r->method = "POST"; /* no other request outlives its client */
-		r->gone = true;
-		r->took_ns = now_ns() - x->asked_ns;
-	}
 	r->in = x->came;
 	r->out = (uint64_t)x->told;
 	r->body = &x->body;
+	span_end(r, x->client);
 	c->done(c->arg, r);
-	free(r->error);
+	span_fini(r);
 }
-
-void http_note_path(struct exchange *x, const char *method, const char *path)
-{
-	x->record.place_method = method;
-	x->record.place_path = path;
-}
-
-void http_note_run(struct exchange *x, enum jail_limit limit, int64_t cpu_ms)
-{
-	x->record.limit = limit;
-	/* Where no cgroup counts CPU time, two sums over processes may differ
-	 * by one that has ended. */
-	x->record.cpu_ms = cpu_ms > 0 ? cpu_ms : 0;
-}
-
-void http_note_failure(struct exchange *x, const char *why)
-{
-	free(x->record.error);
-	x->record.error = strdup(why);
-}
-
-enum http_outcome http_outcome(const struct http_record *r)
-{
-	if (r->error || r->status == 500)
-		return HTTP_FAILED;
-	if (r->gone || r->status == 0)
-		return HTTP_GONE;
-	if (r->status == 429 || r->status == 503 || r->status == 507)
-		return HTTP_BUSY;
-	if (r->status >= 400)
-		return HTTP_REFUSED;
-	return r->limit == LIMIT_NONE ? HTTP_OK : HTTP_LIMIT;
-}
-
-const char *http_outcome_name(enum http_outcome how)
-{
-	static const char *const names[HTTP_OUTCOMES] = {
-		"ok", "limit", "refused", "busy", "failed", "gone"};
-
-	return names[how];
-}
-
-/* ---- an exchange ---- */
 
 static struct exchange *begin_exchange(
 	struct http *h, struct connections_client *c)
@@ -182,8 +104,9 @@ static struct exchange *begin_exchange(
 	if (!x)
 		return NULL;
 	x->http = h;
+	x->client = c;
 	x->peer = connections_peer(c);
-	begin_record(x, c);
+	span_begin(&x->span, c);
 	repeats_hash_begin(&x->hash, h->rules.repeats);
 	x->problem = STORE_FINE;
 	x->next = h->exchanges;
@@ -242,7 +165,7 @@ static void end_exchange(struct exchange *x)
 
 	h->rules.calls->over(h->rules.calls->arg, x);
 	keep_loss(x);
-	end_record(x);
+	end_span(x);
 	drop_body(x);
 	h->owed -= x->owed;
 	strbuf_free(&x->answer);
@@ -259,7 +182,6 @@ static void end_exchange(struct exchange *x)
 		free(x->headers[i].value);
 	free(x->file_name);
 	free(x->path);
-	free(x->name);
 	free(x);
 }
 
@@ -273,9 +195,7 @@ static void handle_over(void *arg, struct connections_client *c)
 		return;
 	}
 	x->path = strdup(http_path(x));
-	x->name = strdup(connections_name(c));
-	x->asked_ns = now_ns() - connections_took_ns(c);
-	if (!x->path || !x->name) {
+	if (!x->path || span_leave(&x->span, c) < 0) {
 		end_exchange(x);
 		return;
 	}
@@ -351,7 +271,7 @@ static void add_head(const struct exchange *x, struct strbuf *out)
 	for (int i = 0; i < x->nheaders; i++)
 		strbuf_printf(out, "%s: %s\r\n", x->headers[i].name,
 			x->headers[i].value);
-	strbuf_printf(out, "X-Request-Id: %s\r\n", x->record.id);
+	strbuf_printf(out, "X-Request-Id: %s\r\n", x->span.id);
 	if (x->chunked)
 		strbuf_puts(out, "Transfer-Encoding: chunked\r\n");
 	else if (x->size >= 0 && x->status != 204)
@@ -382,7 +302,7 @@ static void add_last(
 }
 
 /* Refuse a request of which the head is not whole, or the body is malformed.
- * Then it has an exchange, of which end_exchange() makes the record. */
+ * Then it has an exchange, of which end_exchange() ends the span. */
 static void add_refusal(void *arg, struct connections_client *client,
 	int status, const char *words, struct strbuf *out)
 {
@@ -390,11 +310,12 @@ static void add_refusal(void *arg, struct connections_client *client,
 	const struct http_calls *c = h->rules.calls;
 	const struct framing *asked = connections_head(client);
 	struct exchange *whole = connections_own(client);
-	struct exchange x = {.http = h, .status = status, .type = JSON};
+	struct exchange x = {
+		.http = h, .client = client, .status = status, .type = JSON};
 
-	begin_record(&x, client);
+	span_begin(&x.span, client);
 	if (whole)
-		memcpy(x.record.id, whole->record.id, sizeof(x.record.id));
+		memcpy(x.span.id, whole->span.id, sizeof(x.span.id));
 	c->words(c->arg, asked->path ? asked->path : "", status, words,
 		&x.answer);
 	x.size = (int64_t)x.answer.n;
@@ -403,7 +324,7 @@ static void add_refusal(void *arg, struct connections_client *client,
 		whole->status = status;
 		whole->told = x.told;
 	} else {
-		end_record(&x);
+		end_span(&x);
 	}
 	strbuf_free(&x.answer);
 }
@@ -851,6 +772,11 @@ static void make_room_for(struct exchange *x)
 			return;
 		connections_leave(slowest->client);
 	}
+}
+
+struct span *http_span(struct exchange *x)
+{
+	return &x->span;
 }
 
 void http_answer(

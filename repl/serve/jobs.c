@@ -307,9 +307,9 @@ static void answer_job(struct jobs *s, struct job *j)
 	metrics_ran(tenants_metrics(s->rules.tenants, http_peer(x)), limit,
 		r->how == RUN_FAILED, now_ns() - j->since_ns);
 	if (ran)
-		http_note_run(x, limit, r->drive.program.cpu_ms);
+		span_note_run(http_span(x), limit, r->drive.program.cpu_ms);
 	if (r->how == RUN_FAILED)
-		http_note_failure(x, r->err.msg);
+		span_note_failure(http_span(x), r->err.msg);
 	if (s->log && limit != LIMIT_NONE)
 		log_limit(s->log, limit);
 	http_set_own(x, NULL);

@@ -11,14 +11,14 @@
  *	process.c	figures of the server's own process
  *	traffic.c	figures of the requests to each path
  *	jobs.c		requests that wait for a jail, or run in one
- *	reload.c	the configuration and the tokens, read again
  *	operator.c	--sessions and --end, for sessions of the server
  *	repeats.c	answers to requests that clients may send again
+ *	response.c	what a session answers its client
  *	route.c		the handler of each path, and who may ask it
  *	sessions.c	sessions that outlive a request
+ *	span.c		a request from its first byte to its end
  *	terms.c		what a client asks of a session that begins
  *	tenants.c	clients that have tokens with names
- *	tokens.c	the file of tokens
  */
 #ifndef REPL_SERVE_PARTS_H
 #define REPL_SERVE_PARTS_H
@@ -27,6 +27,7 @@
 #include "repl/config/config.h"
 #include "repl/json/json.h"
 #include "repl/serve/edge/edge.h"
+#include "repl/serve/reload/reload.h"
 #include "repl/serve/serve.h"
 #include "repl/text/text.h"
 
@@ -46,8 +47,6 @@ struct jobs;
 struct log;
 struct pool;
 struct pool_count;
-struct reload;
-struct reload_source;
 struct repeat;
 struct repeats;
 struct sessions;
@@ -55,40 +54,6 @@ struct store;
 struct strbuf;
 struct tenants;
 struct terms;
-
-/* ---- tokens.c ---- */
-
-#define TOKENS_FILE_MAX (64 << 10)
-#define TOKENS_MAX 2000
-#define TOKENS_OF_NAME 2
-#define TOKENS_NAME_MAX 64
-#define TOKENS_NAME_LETTERS                                                    \
-	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-#define TOKENS_WORD_MAX 4095
-
-struct token {
-	const char *name; /* NULL: it is the only one, and has none */
-	const char *word;
-};
-
-/* Zero at first; only tokens.c writes it. */
-struct tokens {
-	char *text; /* the others are parts of it */
-	struct token *v;
-	size_t n;
-};
-
-/* Read a file that is nobody else's secret (*text: caller frees), with a NUL
- * behind its *n bytes. 0, or -1 with e. */
-int tokens_read(const char *path, char **text, size_t *n, struct err *e);
-
-/* Parse the text of such a file (taken). 0, or -1 with e, which repeats no
- * token. */
-int tokens_parse(struct tokens *t, char *text, size_t n, struct err *e);
-void tokens_free(struct tokens *t);
-
-/* The token that is this word; or NULL. */
-const struct token *tokens_find(const struct tokens *t, const char *word);
 
 /* ---- store.c ---- */
 
@@ -199,6 +164,61 @@ void execute_add_no_object(struct strbuf *b);
 /* Append the detail for a field that is missing in the body. */
 void execute_add_missing(struct strbuf *b, const char *field);
 
+/* ---- span.c ---- */
+
+/* Most characters of the id of a request. */
+#define SPAN_ID_MAX 128
+
+/* A finished request, for the log and the figures. Zero at first; only span.c
+ * writes it, but for what is marked. */
+struct span {
+	char id[SPAN_ID_MAX + 1]; /* (caller) */
+	const char *client;
+	struct connections_peer peer; /* (caller) */
+	const char *method;	      /* as it was sent; NULL: unknown */
+	/* Method and path in the table of paths; NULL: there is no such. */
+	const char *place_method, *place_path;
+	int status;	       /* (caller) of the answer; 0: there was none */
+	bool gone;	       /* the client went before it had all of it */
+	enum jail_limit limit; /* that ended the program or the cell */
+	int64_t took_ns;       /* from its first byte to the answer's last */
+	int64_t cpu_ms;	       /* of the program or the cell; -1: none ran */
+	uint64_t in, out;      /* (caller) bytes of the body, of the answer's */
+	char *error;	       /* why the jail failed, or NULL; owned */
+	const struct strbuf *body; /* (caller) what http_take_body() kept */
+	/* once the client is gone: its name, owned; when it asked */
+	char *left;
+	int64_t asked_ns;
+};
+
+/* A request has come; its client goes, and it goes on (-1: out of memory); it
+ * is over, with its client or (NULL) without. span_fini() follows. */
+void span_begin(struct span *r, const struct connections_client *c);
+int span_leave(struct span *r, const struct connections_client *c);
+void span_end(struct span *r, const struct connections_client *c);
+void span_fini(struct span *r);
+
+/* Its place in the table of paths (both borrowed for ever); the limit that
+ * ended the program or the cell, and the CPU time of that; why the jail failed.
+ */
+void span_note_path(struct span *r, const char *method, const char *path);
+void span_note_run(struct span *r, enum jail_limit limit, int64_t cpu_ms);
+void span_note_failure(struct span *r, const char *why);
+
+/* How a request ended. */
+enum span_outcome {
+	SPAN_OK,
+	SPAN_LIMIT,   /* a limit ended the program or the cell */
+	SPAN_REFUSED, /* the client's fault */
+	SPAN_BUSY,    /* there was no room for it: 429, 503, 507 */
+	SPAN_FAILED,  /* the jail failed, or we did */
+	SPAN_GONE,    /* the client went before it had its answer */
+	SPAN_OUTCOMES,
+};
+
+enum span_outcome span_outcome(const struct span *r);
+const char *span_outcome_name(enum span_outcome how);
+
 /* ---- http.c ---- */
 
 /*
@@ -206,41 +226,6 @@ void execute_add_missing(struct strbuf *b, const char *field);
  * over(). The caller answers once, in head(), in whole() or later, as a whole
  * or as a stream.
  */
-
-/* Most characters of the id of a request. */
-#define HTTP_ID_MAX 128
-
-/* A finished request, for the log and the figures. Only http.c writes it. */
-struct http_record {
-	char id[HTTP_ID_MAX + 1];
-	const char *client;
-	struct connections_peer peer;
-	const char *method; /* as it was sent; NULL: unknown */
-	/* Method and path in the table of paths; NULL: there is no such. */
-	const char *place_method, *place_path;
-	int status;	       /* of the answer; 0: there was none */
-	bool gone;	       /* the client went before it had all of it */
-	enum jail_limit limit; /* that ended the program or the cell */
-	int64_t took_ns;       /* from its first byte to the answer's last */
-	int64_t cpu_ms;	       /* of the program or the cell; -1: none ran */
-	uint64_t in, out;      /* bytes of the body, and of the answer's */
-	char *error;	       /* why the jail failed, or NULL; owned */
-	const struct strbuf *body; /* what http_take_body() kept */
-};
-
-/* How a request ended. */
-enum http_outcome {
-	HTTP_OK,
-	HTTP_LIMIT,   /* a limit ended the program or the cell */
-	HTTP_REFUSED, /* the client's fault */
-	HTTP_BUSY,    /* there was no room for it: 429, 503, 507 */
-	HTTP_FAILED,  /* the jail failed, or we did */
-	HTTP_GONE,    /* the client went before it had its answer */
-	HTTP_OUTCOMES,
-};
-
-enum http_outcome http_outcome(const struct http_record *r);
-const char *http_outcome_name(enum http_outcome how);
 
 struct http_calls {
 	/* A head has come. The handler calls http_take_body() or
@@ -260,7 +245,7 @@ struct http_calls {
 	void (*words)(void *arg, const char *path, int status,
 		const char *words, struct strbuf *b);
 	/* A request is over, also one that was malformed. */
-	void (*done)(void *arg, const struct http_record *r);
+	void (*done)(void *arg, const struct span *r);
 	void *arg;
 };
 
@@ -366,11 +351,8 @@ void http_answer_file(struct exchange *x, struct store_file *f);
 void http_answer_stream(struct exchange *x, const char *type, int64_t size);
 void http_go_on(struct exchange *x);
 
-/* For the record: the request's place in the table of paths (borrowed); how its
- * program or cell ended; why the jail failed. */
-void http_note_path(struct exchange *x, const char *method, const char *path);
-void http_note_run(struct exchange *x, enum jail_limit limit, int64_t cpu_ms);
-void http_note_failure(struct exchange *x, const char *why);
+/* What is noted of the request. */
+struct span *http_span(struct exchange *x);
 
 /* The status of the answer, or 0 before; the reason phrase of a status. */
 int http_status(const struct exchange *x);
@@ -390,8 +372,7 @@ int access_open(
 void access_close(struct access *a);
 
 /* Log a request of a tenant (or NULL) that is over, if serve.log says so. */
-void access_write(
-	struct access *a, const struct http_record *r, const char *tenant);
+void access_write(struct access *a, const struct span *r, const char *tenant);
 
 /* Log what the server itself has to say, line by line. */
 void access_say(struct access *a, bool bad, const char *words);
@@ -465,7 +446,7 @@ void process_print(struct strbuf *b, const struct process *p);
 
 struct traffic_row {
 	const char *method, *path; /* borrowed, compared by their addresses */
-	uint64_t outcomes[HTTP_OUTCOMES];
+	uint64_t outcomes[SPAN_OUTCOMES];
 	uint64_t took[TRAFFIC_BOUNDS + 1];
 	double seconds;
 	uint64_t cpu_ms, in, out;
@@ -477,7 +458,7 @@ struct traffic {
 	size_t n;
 };
 
-void traffic_count(struct traffic *t, const struct http_record *r);
+void traffic_count(struct traffic *t, const struct span *r);
 void traffic_print(struct strbuf *b, const struct traffic *t);
 
 /* ---- jobs.c ---- */
@@ -523,35 +504,6 @@ void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n);
 
 /* Start the waiting requests for which there is a jail. */
 void jobs_start(struct jobs *s);
-
-/* ---- reload.c ---- */
-
-/* Only the process that reads the files writes it. */
-struct reload_answer {
-	bool failed; /* nothing is to change */
-	/* The limits that the server has from now on. No text of it is valid.
-	 */
-	struct config_serve serve;
-	size_t ntokens; /* bytes; 0: the server asks for no token */
-	char tokens[TOKENS_FILE_MAX];
-	char words[16384]; /* lines: mistakes, or the keys that stay */
-};
-
-/* Fork the process that reads the files again. `cfg` is the configuration as it
- * was read first. 0, or -1 with e. */
-int reload_open(struct reload **out, const struct config *cfg,
-	const struct reload_source *source, struct err *e);
-void reload_close(struct reload *r);
-
-/* Have the files read again. True while an answer is due. */
-void reload_ask(struct reload *r);
-bool reload_is_busy(const struct reload *r);
-
-/* Readable when reload_take() has an answer; -1 while none is due. That returns
- * 1 with *out, valid until reload_ask(); 0: none yet; -1: the process is gone.
- */
-int reload_fd(const struct reload *r);
-int reload_take(struct reload *r, const struct reload_answer **out);
 
 /* ---- repeats.c ---- */
 
@@ -643,7 +595,7 @@ ssize_t route_more(void *arg, struct exchange *x, char *p, size_t max);
 void route_over(void *arg, struct exchange *x);
 void route_words(void *arg, const char *path, int status, const char *words,
 	struct strbuf *b);
-void route_done(void *arg, const struct http_record *done);
+void route_done(void *arg, const struct span *done);
 
 /* ---- terms.c ---- */
 
@@ -699,9 +651,76 @@ ssize_t events_more(
 /* True if there is output to give, or the client has heard nothing for long. */
 bool events_are_due(const struct events *v, const struct cells *cells);
 
-/* Go on behind the event with this id (NULL: from the first one). 0: that was
- * the last one; -1: it is no id of this cell. */
-int events_go_on(struct events *v, const struct cells *cells, const char *id);
+/* A place in the stream: so much of the output, and so many pictures, were
+ * given. */
+struct events_place {
+	size_t sent, pictures;
+};
+
+/* Find the place behind the event with this id (NULL: the beginning). 1; 0:
+ * that was the last one; -1: it is no id of this cell. */
+int events_find(const struct events *v, const struct cells *cells,
+	const char *id, struct events_place *place);
+
+/* Go on from there. */
+void events_go_on(struct events *v, const struct events_place *place);
+
+/* ---- response.c ---- */
+
+/* What a session answers the client that it serves. response_open(),
+ * response_close(); only response.c writes it. */
+struct response {
+	struct exchange *exchange; /* NULL: the client is gone, or answered */
+	bool begun;		   /* the stream has begun */
+	bool resumable;		   /* another request may go on with it */
+	struct events events;
+	int file; /* or the bytes of this; -1: none */
+	off_t file_at, file_size;
+};
+
+void response_open(struct response *p);
+/* Keep nothing of the last one. */
+void response_close(struct response *p);
+
+/* A request has come; with `streams` its answer is a stream of events. */
+void response_begin(struct response *p, struct exchange *x, bool streams);
+
+/* Answer at once (body taken). */
+void response_send(
+	struct response *p, int status, const char *type, struct strbuf *b);
+
+/* Refuse the request, if its client still waits, with {"detail": "WHAT:
+ * WORDS"}, or only the words if `what` is "". 503: the client may ask again. */
+void response_refuse(
+	struct response *p, int status, const char *what, const char *words);
+
+/* Begin the stream of the events of a cell of that session. */
+void response_stream(struct response *p, const char *session, unsigned cell);
+
+/* Give the stream its last event (taken): "done", or, with `cut`, "error" in
+ * place of all others. */
+void response_end(
+	struct response *p, const char *name, bool cut, struct strbuf *b);
+
+/* Answer with the bytes of a file (taken), unless it has more than `max`. */
+void response_file(struct response *p, int fd, int64_t max);
+
+/* For struct http_calls: write more of the stream. */
+ssize_t response_more(
+	struct response *p, const struct cells *cells, char *to, size_t max);
+
+/* The client is gone; nobody will come back for the events. */
+void response_lose(struct response *p);
+void response_give_up(struct response *p);
+
+/* True if there are events of a cell, which may still run. */
+bool response_is_kept(const struct response *p, bool runs);
+
+/* Answer the exchange with the events behind the one with this id (NULL: with
+ * all). 1: it has taken the stream over; 0: it is answered; -1: the id is
+ * wrong. */
+int response_resume(struct response *p, const struct cells *cells,
+	struct exchange *x, const char *id);
 
 /* ---- sessions.c ---- */
 

@@ -789,7 +789,7 @@ void route_head(void *arg, struct exchange *x)
 	const struct place *p = find_place(x, allowed, sizeof(allowed));
 
 	if (p)
-		http_note_path(x, p->method, p->path);
+		span_note_path(http_span(x), p->method, p->path);
 	if (!p && !*allowed) {
 		refuse_request(x, 404, NULL);
 	} else if (!p) {
@@ -880,7 +880,7 @@ void route_over(void *arg, struct exchange *x)
 		jobs_cancel(r->jobs, x);
 }
 
-void route_done(void *arg, const struct http_record *done)
+void route_done(void *arg, const struct span *done)
 {
 	struct route *r = arg;
 

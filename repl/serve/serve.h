@@ -9,11 +9,12 @@
 #ifndef REPL_SERVE_SERVE_H
 #define REPL_SERVE_SERVE_H
 
+#include "repl/serve/reload/reload.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 struct config;
-struct config_errors;
 struct control;
 struct err;
 struct jail_spec;
@@ -23,15 +24,6 @@ struct signals;
 
 /* The longest timeout that a request may ask for: jail_spec.asked_wall_ms. */
 int64_t serve_most_ms(const struct config *cfg);
-
-/* Reads the configuration as it was read at the start. */
-struct reload_source {
-	/* Fill in *cfg. 0, or -1 with errors. config_fini() follows either way.
-	 */
-	int (*load)(
-		void *arg, struct config *cfg, struct config_errors *errors);
-	void *arg;
-};
 
 /* Prepare before the process confines itself: fork the supplier, and the
  * process that reads `source` at SIGHUP; listen at `where` (NULL: the default);

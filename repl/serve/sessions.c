@@ -54,17 +54,13 @@ struct http_session {
 	struct terms terms;
 	char *why; /* why it is over, or NULL; owned */
 	/* the request */
-	struct exchange *exchange; /* NULL: the client is gone, or answered */
 	struct request request;
+	struct response response;
 	bool serves; /* the request is not done */
 	bool hurried;
-	bool known; /* a client has got the id */
-	bool begun; /* the stream has begun */
-	struct events events;
-	bool resumable;	 /* another request may go on with them */
-	int64_t left_ms; /* since when they have no client, or were over */
-	int file;
-	off_t file_at, file_size;
+	bool known;	 /* a client has got the id */
+	int64_t left_ms; /* since when the response has no client, or was over
+			  */
 };
 
 struct sessions {
@@ -128,8 +124,7 @@ static void forget_session(struct sessions *s, struct http_session *se)
 	end_jail(s, se);
 	request_fini(&se->request);
 	terms_fini(&se->terms);
-	events_forget(&se->events);
-	fd_drop(&se->file);
+	response_close(&se->response);
 	free(se->why);
 	free(se);
 }
@@ -237,7 +232,7 @@ const char *sessions_why_over(const struct http_session *se)
 
 bool sessions_is_busy(const struct http_session *se)
 {
-	return se->serves || se->exchange;
+	return se->serves || se->response.exchange;
 }
 
 void sessions_add_state(struct strbuf *b, const struct http_session *se)
@@ -285,7 +280,7 @@ static void forget_oldest(struct sessions *s)
 	int n = 0;
 
 	for (struct http_session *se = s->first; se; se = se->next) {
-		if (!se->why || se->exchange)
+		if (!se->why || se->response.exchange)
 			continue;
 		n++;
 		if (!oldest)
@@ -297,93 +292,6 @@ static void forget_oldest(struct sessions *s)
 
 /* ---- answers ---- */
 
-static void answer_client(
-	struct http_session *se, int status, const char *type, struct strbuf *b)
-{
-	struct exchange *x = se->exchange;
-
-	se->exchange = NULL;
-	http_set_own(x, NULL);
-	http_answer(x, status, type, b);
-}
-
-/* Append {"detail": "WHAT: WORDS"}, or only the words if `what` is "". */
-static void add_words(struct strbuf *b, const char *what, const char *words)
-{
-	struct strbuf t = {0};
-
-	strbuf_printf(&t, "%s%s%s", what, *what ? ": " : "", words);
-	execute_add_detail(b, t.n ? t.s : "", t.n);
-	strbuf_free(&t);
-}
-
-/* Give a stream its last event: "done", or "error" in place of all others. */
-static void end_events(
-	struct http_session *se, const char *name, bool cut, struct strbuf *b)
-{
-	events_end(&se->events, name, cut, b);
-	strbuf_free(b);
-	if (se->exchange)
-		http_go_on(se->exchange);
-}
-
-/* Refuse the request, if its client still waits; 503: the client may ask again.
- */
-static void refuse_client(struct http_session *se, int status, const char *what,
-	const char *words)
-{
-	struct strbuf b = {0};
-
-	if (!se->exchange)
-		return;
-	if (status == 503)
-		http_add_header(se->exchange, "Retry-After", "1");
-	add_words(&b, what, words);
-	if (se->begun)
-		end_events(se, "error", true, &b);
-	else
-		answer_client(se, status, JSON, &b);
-}
-
-/* Tell the client, now and when it repeats its request, where the events are.
- */
-static void note_place(const struct http_session *se, unsigned cell)
-{
-	char place[sizeof("/v1/sessions//cells//events") + ID_MAX + 16];
-
-	snprintf(place, sizeof(place), "/v1/sessions/%s/cells/%u/events",
-		se->id, cell);
-	http_keep_place(se->exchange, place);
-}
-
-static void begin_stream(
-	struct http_session *se, const char *type, int64_t size)
-{
-	unsigned cell = se->resumable ? cells_count(se->cells) : 0;
-
-	se->begun = true;
-	events_begin(&se->events, cell);
-	if (cell)
-		note_place(se, cell);
-	http_answer_stream(se->exchange, type, size);
-}
-
-static void answer_file(struct http_session *se, int64_t max)
-{
-	struct stat st;
-
-	fd_drop(&se->file);
-	se->file = cells_take_file(se->cells);
-	if (se->file >= 0 && fstat(se->file, &st) == 0 && st.st_size <= max) {
-		se->file_at = 0;
-		se->file_size = st.st_size;
-		begin_stream(se, "application/octet-stream", st.st_size);
-		return;
-	}
-	fd_drop(&se->file);
-	refuse_client(se, 422, "", "the file is larger than files.max_file");
-}
-
 /* Answer a request that was served; `b` is what --eval would answer. */
 static void answer_served(
 	const struct sessions *s, struct http_session *se, struct strbuf *b)
@@ -393,16 +301,17 @@ static void answer_served(
 	switch (se->request.form) {
 	case REQUEST_SESSION:
 		se->known = true;
-		answer_client(se, 201, JSON, b);
+		response_send(&se->response, 201, JSON, b);
 		return;
 	case REQUEST_REMOVE:
-		answer_client(se, 204, NULL, &none);
+		response_send(&se->response, 204, NULL, &none);
 		break;
 	case REQUEST_WRITE:
-		answer_client(se, 201, JSON, b);
+		response_send(&se->response, 201, JSON, b);
 		return;
 	case REQUEST_OPEN:
-		answer_file(se, s->rules.cfg->limits.max_file_bytes);
+		response_file(&se->response, cells_take_file(se->cells),
+			s->rules.cfg->limits.max_file_bytes);
 		break;
 	case REQUEST_CELL:
 	case REQUEST_UNDO:
@@ -411,10 +320,10 @@ static void answer_served(
 	case REQUEST_LIST:
 	case REQUEST_SNEKBOX:
 	case REQUEST_OURS:
-		if (se->begun)
-			end_events(se, "done", false, b);
+		if (se->response.begun)
+			response_end(&se->response, "done", false, b);
 		else
-			answer_client(se, 200, JSON, b);
+			response_send(&se->response, 200, JSON, b);
 		return;
 	}
 	strbuf_free(b);
@@ -431,18 +340,20 @@ static int find_status(const struct http_session *se)
 								: 422;
 }
 
-/* Tell the record of the request how it ended. */
+/* Note how the request ended. */
 static void note_end(struct http_session *se, enum answer_kind kind)
 {
 	const struct jail_done *d = cells_done(se->cells);
 	enum request_form form = se->request.form;
 
-	if (!se->exchange)
+	if (!se->response.exchange)
 		return;
 	if (form == REQUEST_CELL && kind == ANSWER_RAN)
-		http_note_run(se->exchange, d->limit, d->cpu_ms);
+		span_note_run(
+			http_span(se->response.exchange), d->limit, d->cpu_ms);
 	else if (kind == ANSWER_FAILED)
-		http_note_failure(se->exchange, cells_why_over(se->cells));
+		span_note_failure(http_span(se->response.exchange),
+			cells_why_over(se->cells));
 }
 
 /* The request is done, served or not: answer its client, if that still waits.
@@ -460,22 +371,25 @@ static void finish_request(struct sessions *s, struct http_session *se)
 		emit_text(&b, "id", se->id);
 	kind = outcome_add(&b, c, !se->request.streams, &e);
 	emit_close(&b, '}');
-	if (kind == ANSWER_RAN && se->request.streams && se->exchange &&
-		!se->begun)
-		begin_stream(se, "text/event-stream", -1);
+	if (kind == ANSWER_RAN && se->request.streams &&
+		se->response.exchange && !se->response.begun)
+		response_stream(&se->response, se->id, cells_count(se->cells));
 	if (form == REQUEST_CELL && kind == ANSWER_RAN)
 		metrics_cell(metrics_of(s, se), cells_done(c)->limit);
 	note_end(se, kind);
-	if (se->exchange && kind == ANSWER_RAN)
+	if (se->response.exchange && kind == ANSWER_RAN)
 		answer_served(s, se, &b);
-	else if (se->resumable && kind == ANSWER_RAN)
-		end_events(se, "done", false, &b);
+	else if (se->response.resumable && kind == ANSWER_RAN)
+		response_end(&se->response, "done", false, &b);
 	else if (form == REQUEST_SESSION && kind == ANSWER_FAILED)
-		refuse_client(se, 503, "The jail failed", cells_why_over(c));
+		response_refuse(&se->response, 503, "The jail failed",
+			cells_why_over(c));
 	else if (cells_is_over(c) && kind != ANSWER_RAN)
-		refuse_client(se, 410, over_words, cells_why_over(c));
+		response_refuse(
+			&se->response, 410, over_words, cells_why_over(c));
 	else if (kind != ANSWER_RAN)
-		refuse_client(se, find_status(se), "", cells_refusal(c, NULL));
+		response_refuse(&se->response, find_status(se), "",
+			cells_refusal(c, NULL));
 	strbuf_free(&b);
 	se->serves = false;
 	se->touched_ms = se->left_ms = now_ms();
@@ -503,82 +417,46 @@ static void retire_session(
 /* True if the session still has the events of a cell. */
 static bool keeps_events(const struct http_session *se)
 {
-	return se->resumable && se->events.cell && se->cells &&
-	       (se->serves || se->events.last.n);
+	return se->cells && response_is_kept(&se->response, se->serves);
 }
 
 int sessions_resume(struct http_session *se, struct exchange *x, unsigned cell,
 	const char *id)
 {
-	struct strbuf none = {0};
 	int r;
 
-	if (!keeps_events(se) || se->events.cell != cell)
+	if (!keeps_events(se) || se->response.events.cell != cell)
 		return 0;
-	r = events_go_on(&se->events, se->cells, id);
-	if (r < 0)
-		return -1;
-	/* A browser asks no more after 204. */
-	if (r == 0) {
-		http_answer(x, 204, NULL, &none);
-		return 1;
-	}
-	/* The connection of the stream may be dead without our knowing it. */
-	if (se->exchange) {
-		http_set_own(se->exchange, NULL);
-		http_go_on(se->exchange);
-	}
-	se->exchange = x;
-	http_set_own(x, se);
-	se->begun = true;
-	http_answer_stream(x, "text/event-stream", -1);
-	return 1;
-}
-
-static ssize_t read_file(struct http_session *se, char *p, size_t max)
-{
-	size_t left = (size_t)(se->file_size - se->file_at);
-	ssize_t n = pread(se->file, p, left < max ? left : max, se->file_at);
-
-	if (n <= 0)
-		return -1;
-	se->file_at += n;
-	return n;
+	r = response_resume(&se->response, se->cells, x, id);
+	if (r > 0)
+		http_set_own(x, se);
+	return r < 0 ? -1 : 1;
 }
 
 ssize_t sessions_more(struct exchange *x, char *p, size_t max)
 {
 	struct http_session *se = http_own(x);
 
-	if (!se)
-		return -1;
-	return se->file >= 0 ? read_file(se, p, max)
-			     : events_more(&se->events, se->cells, p, max);
+	return se ? response_more(&se->response, se->cells, p, max) : -1;
 }
 
 bool sessions_cancel(struct sessions *s, struct exchange *x)
 {
 	struct http_session *se = s->first;
 
-	while (se && se->exchange != x)
+	while (se && se->response.exchange != x)
 		se = se->next;
 	if (!se)
 		return false;
-	se->exchange = NULL;
+	response_lose(&se->response);
 	se->touched_ms = se->left_ms = now_ms();
-	se->begun = false;
-	fd_drop(&se->file);
-	if (se->resumable)
-		events_pause(&se->events);
-	else
-		events_forget(&se->events);
 	if (!se->id[0] || !se->known) {
 		forget_session(s, se);
 		return true;
 	}
 	if (se->serves) {
 		metrics_gone(metrics_of(s, se));
-		if (!se->resumable)
+		if (!se->response.resumable)
 			cells_interrupt(se->cells);
 	}
 	return true;
@@ -600,11 +478,9 @@ static void make_id(const struct sessions *s, char *id)
 /* Let the exchange wait for an answer from this session. */
 static void take_exchange(struct http_session *se, struct exchange *x)
 {
-	se->exchange = x;
+	response_begin(&se->response, x, se->request.streams);
 	se->serves = true;
-	se->begun = se->hurried = false;
-	se->resumable = se->request.streams && http_is_kept(x);
-	events_forget(&se->events);
+	se->hurried = false;
 	se->touched_ms = now_ms();
 	http_set_own(x, se);
 }
@@ -625,7 +501,7 @@ int sessions_begin(struct sessions *s, struct exchange *x, struct terms *t)
 
 	if (!se)
 		return -1;
-	se->file = -1;
+	response_open(&se->response);
 	se->born_ms = now_ms();
 	se->terms = *t;
 	t->metadata = NULL;
@@ -647,14 +523,14 @@ int sessions_begin(struct sessions *s, struct exchange *x, struct terms *t)
  * refuse the request. */
 static void continue_request(struct sessions *s, struct http_session *se)
 {
-	if (se->exchange && !se->begun && se->request.streams &&
-		cells_has_begun(se->cells))
-		begin_stream(se, "text/event-stream", -1);
+	if (se->response.exchange && !se->response.begun &&
+		se->request.streams && cells_has_begun(se->cells))
+		response_stream(&se->response, se->id, cells_count(se->cells));
 	if (cells_is_done(se->cells)) {
 		finish_request(s, se);
-	} else if (se->exchange && se->begun &&
-		   events_are_due(&se->events, se->cells)) {
-		http_go_on(se->exchange);
+	} else if (se->response.exchange && se->response.begun &&
+		   events_are_due(&se->response.events, se->cells)) {
+		http_go_on(se->response.exchange);
 	}
 }
 
@@ -681,8 +557,8 @@ void sessions_end(struct sessions *s, struct http_session *se, const char *why)
 {
 	se->id[0] = '\0';
 	se->serves = false;
-	refuse_client(se, 410, over_words, why);
-	if (!se->exchange)
+	response_refuse(&se->response, 410, over_words, why);
+	if (!se->response.exchange)
 		forget_session(s, se);
 	else
 		end_jail(s, se);
@@ -747,7 +623,7 @@ static bool end_in_time(struct sessions *s, struct http_session *se)
 		return false;
 	verdict_session_end(why, limit, &se->terms.limits);
 	se->serves = false;
-	refuse_client(se, 410, over_words, why);
+	response_refuse(&se->response, 410, over_words, why);
 	retire_session(s, se, why);
 	return true;
 }
@@ -756,13 +632,13 @@ static bool end_in_time(struct sessions *s, struct http_session *se)
  * of one that has been over for as long. */
 static void check_events(const struct sessions *s, struct http_session *se)
 {
-	if (!se->resumable || se->exchange ||
+	if (!se->response.resumable || se->response.exchange ||
 		now_ms() - se->left_ms < s->rules.cfg->serve.away_ms)
 		return;
 	if (se->serves && !se->hurried)
 		sessions_interrupt(se);
 	else if (!se->serves)
-		se->resumable = false;
+		response_give_up(&se->response);
 }
 
 /* ---- operators ---- */
@@ -795,7 +671,7 @@ bool sessions_stop(struct sessions *s, int number, const char *why)
 	if (!se)
 		return false;
 	se->serves = false;
-	refuse_client(se, 410, over_words, why);
+	response_refuse(&se->response, 410, over_words, why);
 	retire_session(s, se, why);
 	return true;
 }
@@ -805,7 +681,7 @@ static void release_request(struct http_session *se)
 {
 	if (keeps_events(se))
 		return;
-	events_forget(&se->events);
+	response_close(&se->response);
 	cells_rest(se->cells);
 	if (se->request.root || se->request.files)
 		request_fini(&se->request);
@@ -885,9 +761,10 @@ static bool start_session(struct sessions *s, struct http_session *se)
 		r = cells_open(&se->cells, se->jail, s->rules.cfg, &se->log,
 			false, &e);
 	if (r < 0) {
-		if (se->exchange)
-			http_note_failure(se->exchange, e.msg);
-		refuse_client(se, 503, "The jail failed", e.msg);
+		if (se->response.exchange)
+			span_note_failure(
+				http_span(se->response.exchange), e.msg);
+		response_refuse(&se->response, 503, "The jail failed", e.msg);
 		forget_session(s, se);
 		return true;
 	}

@@ -33,7 +33,7 @@ static struct traffic_row *find_row(
 	return &t->rows[i];
 }
 
-void traffic_count(struct traffic *t, const struct http_record *r)
+void traffic_count(struct traffic *t, const struct span *r)
 {
 	static const char other[] = "other";
 	bool known = r->place_path;
@@ -46,7 +46,7 @@ void traffic_count(struct traffic *t, const struct http_record *r)
 		i++;
 	row->took[i]++;
 	row->seconds += s;
-	row->outcomes[http_outcome(r)]++;
+	row->outcomes[span_outcome(r)]++;
 	row->cpu_ms += r->cpu_ms > 0 ? (uint64_t)r->cpu_ms : 0;
 	row->in += r->in;
 	row->out += r->out;
@@ -66,10 +66,10 @@ static void print_outcomes(struct strbuf *b, const struct traffic *t)
 	metrics_print_head(b, "cellblock_requests_total", "counter",
 		"Requests, by path and by how they ended.");
 	for (size_t i = 0; i < t->n; i++)
-		for (int k = 0; k < HTTP_OUTCOMES; k++) {
+		for (int k = 0; k < SPAN_OUTCOMES; k++) {
 			print_name(b, name, &t->rows[i]);
 			strbuf_printf(b, ",outcome=\"%s\"} %llu\n",
-				http_outcome_name((enum http_outcome)k),
+				span_outcome_name((enum span_outcome)k),
 				(unsigned long long)t->rows[i].outcomes[k]);
 		}
 }

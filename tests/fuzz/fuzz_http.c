@@ -4,8 +4,8 @@
  * repl/serve/repeats.c repl/serve/terms.c repl/serve/metrics.c repl/json/request.c repl/json/fields.c
  * repl/json/python.c repl/serve/listen.c repl/json/emit.c
  * repl/drive/verdict.c repl/serve/edge/subids.c repl/serve/tenants.c
- * repl/serve/tokens.c repl/serve/access.c repl/serve/traffic.c
- * repl/serve/process.c */
+ * repl/serve/reload/tokens.c repl/serve/access.c repl/serve/traffic.c
+ * repl/serve/process.c repl/serve/span.c */
 /* fuzz-libs: -ljansson */
 /*
  * fuzz_http.c - any bytes of a client

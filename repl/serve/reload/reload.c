@@ -13,7 +13,7 @@
  * both share, and writes a byte to the socket. It never reads the shared
  * memory: a server that was taken over may write there.
  */
-#include "repl/serve/parts.h"
+#include "repl/serve/reload/reload.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

@@ -7,7 +7,7 @@
  * Trusts:    root and our own user, to whom the file belongs
  * Leaves:    tokens that a client can send, each of one name
  */
-#include "repl/serve/parts.h"
+#include "repl/serve/reload/reload.h"
 
 #include "jail/base/array.h"
 #include "jail/base/err.h"
