@@ -176,6 +176,11 @@ int response_resume(struct response *p, const struct cells *cells,
 		http_answer(x, 204, NULL, &none);
 		return 0;
 	}
+	/* Who only looks takes the stream from nobody. */
+	if (!strcmp(http_method(x), "HEAD")) {
+		http_answer_stream(x, EVENTS, -1);
+		return 0;
+	}
 	events_go_on(&p->events, &place);
 	/* The connection of the stream may be dead without our knowing it. */
 	if (p->exchange) {

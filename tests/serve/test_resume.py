@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import client
 import hosttree
 from client import request
 from figures import pyplot
@@ -202,3 +203,31 @@ def test_many_leave_and_come_and_nothing_is_lost(session):
         got += [(m[1], json.loads(m[2]), m[3]) for m in re.finditer(
             r"event: (\w+)\ndata: ([^\n]*)\nid: (\S+)\n\n", body)]
     assert text_of(got) == "".join(f"{i}\n" for i in range(300))
+
+
+def head_of(session, cell, last=None):
+    with session.server.connect() as s:
+        s.sendall(request("HEAD", f"{session.path}/cells/{cell}/events", b"",
+                          "Connection: close",
+                          *([f"Last-Event-ID: {last}"] if last else [])))
+        return client.read_all(s)
+
+
+def test_to_ask_for_the_head_takes_no_stream(session):
+    with ask(session, TWICE) as s:
+        began = read_until(s, b'"one')
+        first = events(began)[0][2]
+        for last in None, first:
+            head = head_of(session, 1, last)
+            assert head.startswith(b"HTTP/1.1 200 "), head
+            assert b"Content-Type: text/event-stream\r\n" in head
+            assert head.endswith(b"\r\n\r\n")
+        assert b" 422 " in head_of(session, 1, "1-x")
+        assert b" 404 " in head_of(session, 2)
+        found = events(began + read_until(s, END))  # nothing of it is lost
+    assert text_of(found) == "one\ntwo x\n" and found[-1][0] == "done"
+    # Nor is what is kept: it can be had again.
+    head_of(session, 1)
+    with resume(session, 1) as s:
+        assert text_of(read_all(s)) == "one\ntwo x\n"
+    assert b" 204 " in head_of(session, 1, found[-1][2])
