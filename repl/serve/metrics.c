@@ -184,6 +184,11 @@ void metrics_print(struct strbuf *b, const struct tenants *t,
 	print_one(b, "files_dropped_total", "counter",
 		"Files of answers that went to make room for others.",
 		(unsigned long long)now->store.dropped);
+	print_one(b, "kept_answers", "gauge",
+		"Answers that are kept for an Idempotency-Key.",
+		(unsigned long long)now->answers);
+	print_one(b, "kept_answers_bytes", "gauge", "Their bytes.",
+		(unsigned long long)now->answers_bytes);
 	print_head(b, "jails", "gauge", "Jails.");
 	strbuf_printf(b,
 		"cellblock_jails{state=\"spare\"} %d\n"

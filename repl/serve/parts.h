@@ -405,6 +405,7 @@ struct metrics {
 struct metrics_now {
 	const struct pool_count *jails;
 	struct store_count store;
+	int64_t answers, answers_bytes; /* repeats_count() */
 	unsigned long clients, running, waiting;
 	unsigned long sessions, busy; /* serve a request */
 	unsigned long long log_lost;
@@ -556,6 +557,9 @@ void repeats_answer_elsewhere(struct repeat *e, const char *place);
 const char *repeats_place(const struct repeat *e);
 int repeats_status(const struct repeat *e, const char **type);
 const struct strbuf *repeats_body(const struct repeat *e);
+
+/* How many answers are kept, and how many bytes they are together. */
+void repeats_count(const struct repeats *s, int64_t *n, int64_t *bytes);
 
 /* Forget the answers that are older than serve.answers_keep. */
 void repeats_sweep(struct repeats *s);

@@ -177,6 +177,11 @@ static void make_room(struct repeats *s, const struct connections_peer *who,
 		repeats_forget(oldest);
 }
 
+void repeats_count(const struct repeats *s, int64_t *n, int64_t *bytes)
+{
+	count_answers(s, NULL, n, bytes);
+}
+
 void repeats_sweep(struct repeats *s)
 {
 	int64_t now = now_ms();

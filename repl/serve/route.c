@@ -129,6 +129,7 @@ static void get_metrics(struct route *r, struct exchange *x)
 
 	pool_count(r->pool, &count);
 	store_count(r->store, &now.store);
+	repeats_count(r->repeats, &now.answers, &now.answers_bytes);
 	metrics_print(&b, r->tenants, &now);
 	traffic_print(&b, r->traffic);
 	process_print(&b, r->process);

@@ -204,3 +204,23 @@ def test_many_at_once_with_one_key_run_once(lasting):
     assert {a.status for a in answers} <= {200, 409}, answers
     assert {a.json["output"] for a in answers if a.status == 200} == {"x\n"}
     assert session.show(COUNT) == "xx\n"
+
+
+def kept(server):
+    now = server.figures()
+    return now["kept_answers"], now["kept_answers_bytes"]
+
+
+def test_figures_tell_how_much_is_kept(serve):
+    server = serve("-s", "serve.answers=4")
+    assert server("POST", "/eval", {"input": TOKEN}, JSON).status == 200
+    assert kept(server) == (0, 0)       # it has no key
+    sizes = [len(server("POST", "/eval", {"input": f"{i}; {TOKEN}"},
+                        keyed(str(i))).body) for i in range(5)]
+    assert kept(server) == (3, sum(sizes[2:]))  # one client's share of four
+
+
+def test_figures_tell_what_is_forgotten(serve):
+    server = serve("-s", "serve.answers_keep=1s")
+    server("POST", "/eval", {"input": TOKEN}, keyed("t"))
+    hosttree.until(lambda: kept(server) == (0, 0), "it is forgotten", 20)
