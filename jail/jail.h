@@ -133,6 +133,7 @@ enum jail_event_type {
 			 * nothing else runs in the jail: `program` */
 	JAIL_SIDE,	/* to jail_start_side(): `cell` is its number, `fd` the
 			 * socket for jail_adopt(), or -1 and `err` */
+	JAIL_USAGE,	/* to jail_tell_usage(): `usage` */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
 			 * `undone`. To jail_ask_later(): `bytes` are the
 			 * answer; of CALL_LIST the files, `truncated`. `cell`
@@ -160,6 +161,20 @@ struct jail_program {
  */
 #define JAIL_UP_FDS 5
 
+/* The resources that the session uses now, and the enforcer of each limit. */
+struct jail_usage {
+	int64_t memory_bytes, memory_peak_bytes;
+	int64_t cpu_ms;	 /* of the whole session */
+	int64_t up_ms;	 /* age of the session */
+	int64_t idle_ms; /* since the person last did anything */
+	int64_t home_bytes;
+	int home_files;
+	int processes;
+	int checkpoints;
+	int cells;
+	int by[ENFORCE_LIMITS]; /* enforce_by() has the words */
+};
+
 struct jail_event {
 	enum jail_event_type type;
 	uint32_t cell;
@@ -176,7 +191,10 @@ struct jail_event {
 	struct jail_done done;
 	struct jail_undone undone;
 	struct jail_program program;
-	struct enforce_facts facts;
+	union {
+		struct enforce_facts facts; /* JAIL_BUILT, JAIL_FAILED */
+		struct jail_usage usage;    /* JAIL_USAGE */
+	};
 	struct err err;
 };
 
@@ -385,21 +403,11 @@ int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
  * lower session.memory and home.size to those of `l`. CALL_LOWER. */
 int jail_lower(struct jail *j, const struct limits *l, struct err *e);
 
-/* The resources that the session uses now, and the enforcer of each limit. */
-struct jail_usage {
-	int64_t memory_bytes, memory_peak_bytes;
-	int64_t cpu_ms;	 /* of the whole session */
-	int64_t up_ms;	 /* age of the session */
-	int64_t idle_ms; /* since the person last did anything */
-	int64_t home_bytes;
-	int home_files;
-	int processes;
-	int checkpoints;
-	int cells;
-	int by[ENFORCE_LIMITS]; /* enforce_by() has the words */
-};
-
+/* Ask for it, and wait. */
 int jail_usage(struct jail *j, struct jail_usage *u, struct err *e);
+
+/* Ask for it, at any moment, and do not wait: JAIL_USAGE. */
+int jail_tell_usage(struct jail *j);
 
 /* One entry of the home. Names are hostile bytes (never '/' at the start). */
 struct jail_file {

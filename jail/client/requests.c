@@ -215,6 +215,11 @@ int jail_tell_waits(struct jail *j)
 	return tell_warden(j, FRONT_WAITS, 0, 0, NULL);
 }
 
+int jail_tell_usage(struct jail *j)
+{
+	return tell_warden(j, FRONT_TELL_USAGE, 0, 0, NULL);
+}
+
 int jail_touch(struct jail *j)
 {
 	return tell_warden(j, FRONT_TOUCH, 0, 0, NULL);

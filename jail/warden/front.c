@@ -338,6 +338,17 @@ static int serve_side(struct warden *w, struct front_request *q)
 	return 0;
 }
 
+/* No caller waits for it either, and no guest is asked. */
+static int serve_tell_usage(struct warden *w, struct front_request *q)
+{
+	struct jail_event ev = {.type = JAIL_USAGE};
+
+	(void)q;
+	warden_usage(w, &ev.usage);
+	link_event(&w->link, &ev, NULL, 0);
+	return 0;
+}
+
 static int serve_keys(struct warden *w, struct front_request *q)
 {
 	(void)q;
@@ -374,6 +385,7 @@ static const struct {
 	[FRONT_UNDO] = {serve_undo, .answered = 1, .guest = 1},
 	[FRONT_LOWER] = {serve_lower, .answered = 1, .guest = 1, .before = 1},
 	[FRONT_USAGE] = {serve_usage, .answered = 1, .guest = 1, .before = 1},
+	[FRONT_TELL_USAGE] = {serve_tell_usage, .aside = 1},
 	[FRONT_HOME_LIST] = {serve_list, .answered = 1, .held = 1},
 	[FRONT_HOME_OPEN] = {serve_open, .answered = 1, .held = 1},
 	[FRONT_HOME_CREATE] = {serve_create, .answered = 1, .held = 1},
@@ -395,7 +407,7 @@ static int serve_request(struct warden *w, struct front_request *q)
 	int r;
 
 	/* Somebody else may ask how the session is. */
-	if (q->m.type != FRONT_USAGE)
+	if (q->m.type != FRONT_USAGE && q->m.type != FRONT_TELL_USAGE)
 		clocks_touch(&w->clocks);
 	if (hold && warden_hold(w, &killed) == SESSION_OVER)
 		return SESSION_OVER;

@@ -382,6 +382,7 @@ static int serve_front(struct watch *wa, struct warden *w)
 		wa->tell_ms = now_ms();
 		break;
 	case FRONT_SIDE:
+	case FRONT_TELL_USAGE:
 		link_serve_now(&w->link, &m);
 		break;
 	case FRONT_USAGE:

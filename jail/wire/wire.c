@@ -448,6 +448,13 @@ int wire_front_ends(const struct wire_front *m)
 	return m->a < 0 ? 0 : m->a > JAIL_MANY_MAX ? JAIL_MANY_MAX : (int)m->a;
 }
 
+/* The text of the facts of an event, which not every type has. */
+static int is_why_terminated(const struct jail_event *ev)
+{
+	return (ev->type != JAIL_BUILT && ev->type != JAIL_FAILED) ||
+	       memchr(ev->facts.cgroup_why, '\0', sizeof(ev->facts.cgroup_why));
+}
+
 static uint32_t most_bytes(enum jail_event_type type)
 {
 	if (type == JAIL_REPLY)
@@ -466,8 +473,7 @@ int wire_event_check(const struct wire_event *m, size_t n, struct err *e)
 		!memchr(ev->mark, '\0', sizeof(ev->mark)) ||
 		!memchr(ev->text, '\0', sizeof(ev->text)) ||
 		!memchr(ev->limited, '\0', sizeof(ev->limited)) ||
-		!memchr(ev->facts.cgroup_why, '\0',
-			sizeof(ev->facts.cgroup_why)) ||
+		!is_why_terminated(ev) ||
 		!memchr(ev->done.text, '\0', sizeof(ev->done.text)) ||
 		!err_terminated(&ev->err) || !err_terminated(&m->reply.err))
 		return err_set(e, "malformed event");

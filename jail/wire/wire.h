@@ -197,6 +197,7 @@ enum wire_front_type {
 	FRONT_UNDO,  /* a = how many */
 	FRONT_LOWER, /* a = session.memory, b = home.size */
 	FRONT_USAGE,
+	FRONT_TELL_USAGE, /* JAIL_USAGE says it */
 	FRONT_HOME_LIST,
 	FRONT_HOME_OPEN,   /* a = how many */
 	FRONT_HOME_CREATE, /* the same; b = permissions */

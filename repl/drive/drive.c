@@ -140,6 +140,10 @@ static void note_event(struct drive *d, struct jail_event *ev)
 		d->limit = ev->limit;
 		d->over = true;
 		break;
+	case JAIL_USAGE:
+		d->usage = ev->usage;
+		d->usage_due = false;
+		break;
 	case JAIL_REPLY:
 		note_reply(d, ev);
 		break;
@@ -287,6 +291,13 @@ static void note_call(struct drive *d, enum jail_call call, int sent)
 	d->ok = false;
 	if (d->why.kind == ERR_JAIL)
 		end_session(d, &d->why);
+}
+
+void drive_ask_usage(struct drive *d)
+{
+	if (d->over || d->usage_due)
+		return;
+	d->usage_due = jail_tell_usage(d->jail) == 0;
 }
 
 void drive_call(struct drive *d, enum jail_call call, int n, const char *path)

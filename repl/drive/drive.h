@@ -147,6 +147,9 @@ struct drive {
 	struct jail_done done;	     /* of a cell */
 	struct jail_program program; /* of a program */
 
+	struct jail_usage usage; /* when it was last told */
+	bool usage_due;		 /* drive_ask_usage() was called since */
+
 	/* the last call */
 	enum jail_call call;
 	bool asked, replied;	   /* it waits for its reply; it has it */
@@ -195,6 +198,9 @@ int drive_silence_ms(const struct drive *d);
  * the person, or "". -1 with e if the transcript has a gap. */
 int drive_end_cell(
 	struct drive *d, char verdict[static VERDICT_MAX], struct err *e);
+
+/* Have the warden tell what the session uses: `d->usage`, soon. */
+void drive_ask_usage(struct drive *d);
 
 /* Lower session.memory and home.size of a jail of a pool, before anything else
  * is asked of it: a call. */

@@ -16,6 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* How long the sessions have to tell what they use. */
+#define USAGE_MS 300
+
 static void fill_entry(struct attach_entry *to, const struct sessions_told *t,
 	const char *address)
 {
@@ -29,6 +32,10 @@ static void fill_entry(struct attach_entry *to, const struct sessions_told *t,
 	s->began = (int64_t)time(NULL) - (now - t->born_ms) / 1000;
 	s->cell_ms = s->idle_ms = now - t->touched_ms;
 	s->away_ms = -1;
+	s->cpu_ms = t->usage.cpu_ms;
+	s->memory_bytes = t->usage.memory_bytes;
+	s->home_bytes = t->usage.home_bytes;
+	s->home_files = t->usage.home_files;
 	snprintf(s->who, sizeof(s->who), "%s", address);
 	snprintf(s->build, sizeof(s->build), "%s", CELLBLOCK_VERSION);
 	snprintf(s->from, sizeof(s->from), "%s", t->client);
@@ -67,28 +74,44 @@ static const char *end_session(struct sessions *s,
 	return NULL;
 }
 
-static void serve_request(struct sessions *s, struct control_request *v,
-	const char *address, const struct log *log)
+static void serve_request(
+	struct operator* o, struct sessions *s, const struct log *log)
 {
 	const char *why = "this is a server: its sessions are listed and ended";
+	struct control_request *v = &o->asked;
 
-	if (v->request.kind == ATTACH_END && v->request.number)
-		why = end_session(s, v, log);
 	if (v->request.kind == ATTACH_LIST && control_is_same_build(v)) {
-		auto_close int fd = make_list(s, address);
-
-		control_hand(v->fd, fd, "the server has no memory");
-		control_drop(v);
+		sessions_ask_usage(s);
+		o->asked_ms = now_ms();
 		return;
 	}
+	if (v->request.kind == ATTACH_END && v->request.number)
+		why = end_session(s, v, log);
 	control_answer(v, why ? ATTACH_NO : ATTACH_OK, why, NULL);
 }
 
-void operator_turn(struct control *d, struct sessions *s, const char *address,
-	const struct log *log)
+static void answer_list(struct operator* o, const struct sessions *s)
 {
-	struct control_request v;
+	auto_close int fd = make_list(s, o->address);
 
-	while (d && control_take(d, 0, &v))
-		serve_request(s, &v, address, log);
+	control_hand(o->asked.fd, fd, "the server has no memory");
+	control_drop(&o->asked);
+	o->asked_ms = 0;
+}
+
+int operator_turn(struct operator* o, struct sessions *s, const struct log *log)
+{
+	int64_t left;
+
+	while (o->control) {
+		left = o->asked_ms + USAGE_MS - now_ms();
+		if (o->asked_ms && left > 0 && sessions_usage_is_due(s))
+			return (int)left;
+		if (o->asked_ms)
+			answer_list(o, s);
+		if (!control_take(o->control, 0, &o->asked))
+			break;
+		serve_request(o, s, log);
+	}
+	return -1;
 }

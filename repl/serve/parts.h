@@ -24,6 +24,7 @@
 #define REPL_SERVE_PARTS_H
 
 #include "jail/jail.h"
+#include "repl/attach/attach.h"
 #include "repl/config/config.h"
 #include "repl/json/json.h"
 #include "repl/serve/edge/edge.h"
@@ -40,7 +41,6 @@
 
 struct err;
 struct exchange;
-struct control;
 struct http;
 struct http_session;
 struct jobs;
@@ -566,10 +566,21 @@ void repeats_sweep(struct repeats *s);
 
 /* ---- operator.c ---- */
 
-/* Serve the requests that have come to the server's control socket (NULL: there
- * is none). `address` names the server. */
-void operator_turn(struct control *d, struct sessions *s, const char *address,
-	const struct log *log);
+/* The server's control socket. Zero at first but for what is marked; otherwise
+ * only operator.c writes it. */
+struct operator
+{
+	struct control *control; /* (caller) or NULL */
+	const char *address;	 /* (caller) the server's name */
+	/* a request for the list, which waits for what sessions use */
+	struct control_request asked;
+	int64_t asked_ms; /* 0: there is none */
+};
+
+/* Serve the requests that have come. In how many milliseconds the next turn is
+ * due at the latest; -1: when there is something new. */
+int operator_turn(
+	struct operator* o, struct sessions *s, const struct log *log);
 
 /* ---- route.c ---- */
 
@@ -817,10 +828,15 @@ struct sessions_told {
 	const char *client;	     /* who began it, in words; borrowed */
 	int64_t born_ms, touched_ms; /* now_ms() */
 	uint32_t cells;
-	bool runs; /* a cell */
+	bool runs;		 /* a cell */
+	struct jail_usage usage; /* as it was last told */
 };
 
 void sessions_tell(const struct http_session *se, struct sessions_told *t);
+
+/* Ask every session what it uses; true while one has not told. */
+void sessions_ask_usage(struct sessions *s);
+bool sessions_usage_is_due(const struct sessions *s);
 
 /* For struct http_calls: write more of a stream; forget an exchange that is
  * over (true: a session served it). */

@@ -67,9 +67,9 @@ struct serve {
 	struct process process;
 	struct route route;
 	int notify, clients;
-	int terminal;		 /* a descriptor of it, or -1 */
-	int descriptors;	 /* most of them */
-	struct control *control; /* or NULL */
+	int terminal;	 /* a descriptor of it, or -1 */
+	int descriptors; /* most of them */
+	struct operator operator;
 	struct pollfd *polls;
 	size_t room;
 	int64_t swept_ms;
@@ -260,7 +260,7 @@ const char *serve_address(const struct serve *s)
 
 void serve_set_control(struct serve *s, struct control *d)
 {
-	s->control = d;
+	s->operator=(struct operator){.control = d, .address = s->listen.shown};
 }
 
 int serve_is_open(const struct serve *s)
@@ -513,6 +513,7 @@ int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 	struct err *e)
 {
 	struct places at;
+	int due;
 
 	jobs_set_log(s->jobs, log);
 	sessions_set_log(s->sessions, log);
@@ -521,9 +522,11 @@ int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 	say_clients(s);
 	notify_say(s->notify, "READY=1");
 	while (!check_end(s, signals)) {
-		operator_turn(s->control, s->sessions, s->listen.shown, log);
+		due = operator_turn(&s->operator, s->sessions, log);
 		if (fill_polls(s, signals->fd, &at) < 0)
 			return err_errno(e, "serve");
+		if (due >= 0 && due < at.timeout_ms)
+			at.timeout_ms = due;
 		if (poll(s->polls, at.n, at.timeout_ms) < 0 && errno != EINTR)
 			return err_errno(e, "wait for clients");
 		turn_parts(s, &at);

@@ -659,7 +659,25 @@ void sessions_tell(const struct http_session *se, struct sessions_told *t)
 		.born_ms = se->born_ms,
 		.touched_ms = se->touched_ms,
 		.cells = cells_count(se->cells),
+		.usage = cells_drive(se->cells)->usage,
 		.runs = cells_has_begun(se->cells)};
+}
+
+void sessions_ask_usage(struct sessions *s)
+{
+	for (struct http_session *se = s->first; se; se = se->next)
+		if (!is_over(se) && se->cells)
+			drive_ask_usage(cells_drive(se->cells));
+}
+
+bool sessions_usage_is_due(const struct sessions *s)
+{
+	const struct http_session *se = NULL;
+
+	while ((se = sessions_next(s, se)))
+		if (cells_drive(se->cells)->usage_due)
+			return true;
+	return false;
 }
 
 bool sessions_stop(struct sessions *s, int number, const char *why)

@@ -3,11 +3,13 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 
 import hosttree
 from client import JSON
+from test_sessions import warden_of
 
 SESSIONS = "/v1/sessions"
 
@@ -180,3 +182,48 @@ def test_no_socket_where_sessions_have_none(serve, cb):
     server = serve("-s", "session.attach=no")
     assert cell(server, begin(server), "6 * 7").json["output"] == "42\n"
     assert listed(cb) == {} and not directory(cb).exists()
+
+
+def test_what_sessions_use_is_listed(serve, cb):
+    server = serve()
+    large, small = begin(server), begin(server)
+    busy = "import time; s = time.process_time()\n" \
+           "while time.process_time() < s + 1.2: pass"
+    assert cell(server, large, "x = b'1' * (100 << 20)").status == 200
+    assert cell(server, small, "open('f', 'w').write('x' * 5000)\n"
+                + busy).status == 200
+    first, second = listed(cb).values()
+    assert 100 << 20 < first["memory_bytes"] < 300 << 20, first
+    assert 1 << 20 < second["memory_bytes"] < 100 << 20, second
+    assert second["cpu_ms"] >= 1200 and first["home_files"] == 0, (first, second)
+    assert second["home_files"] == 1 and second["home_bytes"] >= 5000, second
+    line = cb.run("--sessions").text.splitlines()[2]
+    assert " MiB" in line and "1 file" in line, line
+    # To be looked at is no request of the client.
+    assert state_of(server, large).json["idle_ms"] > 0
+    # While a cell runs it is told, too.
+    with subprocess.Popen(
+            ["curl", "-sS", "-H", "Content-Type: application/json",
+             "-d", json.dumps({"code": "y = b'1' * (60 << 20)\n" + busy +
+                               "\nimport time; time.sleep(99)"}),
+             f"{server.url}{SESSIONS}/{small}/cells"],
+            stdout=subprocess.DEVNULL):
+        def now():
+            s = listed(cb)["s1.2"]
+            return s["running"] and s["cpu_ms"] >= 2400 and \
+                s["memory_bytes"] > 60 << 20
+        hosttree.until(now, "it uses more", 30)
+        assert cb.run("--end", "s1.2").code == 0
+
+
+def test_a_session_that_hangs_is_listed(serve, cb):
+    server = serve(spare=0)
+    begin(server)
+    warden = warden_of(server)
+    assert listed(cb)["s1.1"]["memory_bytes"] > 0
+    os.kill(warden, signal.SIGSTOP)
+    try:
+        assert listed(cb)["s1.1"]["memory_bytes"] > 0   # as it was before
+        assert server("GET", "/health").status == 200
+    finally:
+        os.kill(warden, signal.SIGCONT)
