@@ -88,6 +88,19 @@ def test_systemd_sysusers_makes_the_group(tmp_path):
     assert re.search(r"^cellblock:", (tmp_path / "etc/group").read_text(), re.M)
 
 
+def test_the_home_of_the_server_is_the_directory_that_its_unit_makes(tmp_path):
+    (tmp_path / "etc").mkdir()
+    subprocess.run(
+        [program("systemd-sysusers"), f"--root={tmp_path}",
+         str(ETC / "sysusers.d/cellblock.conf")], check=True)
+    home, = re.findall(r"^cellblock-serve:.*:([^:]+):[^:]*$",
+                       (tmp_path / "etc/passwd").read_text(), re.M)
+    unit = (ETC / "systemd/cellblock-serve.service").read_text()
+    made = re.search(r"^StateDirectory=(\S+)$", unit, re.M)[1]
+    assert home == f"/var/lib/{made}"
+    assert re.search(r"^User=(.*)$", unit, re.M)[1] == "cellblock-serve"
+
+
 def test_the_slice_has_only_settings_that_systemd_knows(tmp_path):
     analyze = program("systemd-analyze")
     text = (ETC / "systemd/user-.slice.d/cellblock.conf").read_text()

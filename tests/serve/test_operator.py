@@ -3,15 +3,22 @@
 import contextlib
 import json
 import os
+import pathlib
+import pwd
+import shutil
 import signal
 import socket
 import subprocess
 
+import pytest
+
 import hosttree
 from client import JSON
 from test_sessions import warden_of
+from world import IS_ROOT, TESTS
 
 SESSIONS = "/v1/sessions"
+ETC = TESTS.parent / "etc"
 
 
 def begin(server, *more):
@@ -227,3 +234,47 @@ def test_a_session_that_hangs_is_listed(serve, cb):
         assert server("GET", "/health").status == 200
     finally:
         os.kill(warden, signal.SIGCONT)
+
+
+@pytest.fixture(name="unit_user")
+def _unit_user(cb):
+    """The user of etc/systemd, with a home that only it may use."""
+    sysusers = shutil.which("systemd-sysusers")
+    if not sysusers:
+        pytest.skip("there is no systemd-sysusers")
+    home, rules = cb.base / "serve-home", cb.base / "sysusers.conf"
+    text = (ETC / "sysusers.d/cellblock.conf").read_text()
+    assert "/var/lib/cellblock-serve\n" in text
+    rules.write_text(text.replace("/var/lib/cellblock-serve", str(home)))
+    before = {p: p.read_bytes() for p in map(pathlib.Path, (
+        "/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow"))
+        if p.exists()}
+    subprocess.run([sysusers, str(rules)], check=True)
+    cb.let_in(cb.base)
+    home.mkdir(mode=0o700)
+    who = pwd.getpwnam("cellblock-serve")
+    os.chown(home, who.pw_uid, who.pw_gid)
+    yield who
+    for path, data in before.items():
+        path.write_bytes(data)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not IS_ROOT, reason="only root sees the sessions of others")
+def test_root_sees_and_ends_the_sessions_of_the_units_server(
+        serve, cb, unit_user):
+    """As etc/systemd starts it: that user, its home, no group, a umask."""
+    server = serve(user=unit_user.pw_uid, group=unit_user.pw_gid,
+                   extra_groups=[], umask=0o077,
+                   env={"HOME": unit_user.pw_dir})
+    session = begin(server)
+    name = "cellblock-serve/s1.1"
+    found, = json.loads(cb.run("--sessions", "--json").text)
+    assert (found["who"], found["number"]) == ("cellblock-serve", "s1.1"), found
+    assert found["memory_bytes"] > 0, found
+    assert "read again" in server.reload()
+    assert name in cb.run("--sessions").text
+    r = cb.run("--end", name, "-m", "the host is updated")
+    assert r.code == 0, r
+    r = state_of(server, session)
+    assert r.status == 410 and "the host is updated" in r.json["detail"], r

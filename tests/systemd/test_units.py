@@ -4,6 +4,7 @@ import json
 import pathlib
 import pwd
 import shutil
+import urllib.error
 import urllib.request
 
 import pytest
@@ -50,6 +51,23 @@ def test_the_server_is_started_by_its_first_client(serving):
     hosttree.assert_powerless(pid)
     run("systemctl", "stop", "cellblock-serve")
     assert show("cellblock-serve", "Result") == "success"
+
+
+def test_an_operator_sees_and_ends_the_servers_sessions(serving):
+    r = urllib.request.Request("http://127.0.0.1:8060/v1/sessions", b"{}",
+                               {"Content-Type": "application/json"})
+    with urllib.request.urlopen(r, timeout=SECONDS) as answer:
+        session = json.load(answer)["id"]
+    name = "cellblock-serve/s1.1"
+    assert name in run(BINARY, "--sessions").stdout
+    own = run("runuser", "-u", "cellblock-serve", "--", BINARY, "--sessions")
+    assert "s1.1" in own.stdout, own
+    run("systemctl", "reload", "cellblock-serve")
+    assert name in run(BINARY, "--sessions").stdout
+    run(BINARY, "--end", name, "-m", "the host is updated")
+    with pytest.raises(urllib.error.HTTPError, match="410") as e:
+        urllib.request.urlopen(f"{r.full_url}/{session}", timeout=SECONDS)
+    assert b"the host is updated" in e.value.read()
 
 
 def test_the_kernel_limits_programs_of_the_server(serving):
