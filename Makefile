@@ -268,6 +268,9 @@ install: build
 	install -Dm644 man/cellblock.1 $(DESTDIR)$(PREFIX)/share/man/man1/cellblock.1
 	install -Dm644 man/cellblock.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/cellblock.conf.5
 	install -Dm644 man/cellblock-maker.8 $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-maker.8
+	install -Dm644 man/cellblock-lab.8 $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-lab.8
+	install -Dm755 lab/cellblock-lab $(DESTDIR)$(PREFIX)/sbin/cellblock-lab
+	install -Dm644 docs/LAB.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/LAB.md
 	install -Dm644 etc/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/cellblock.conf
 	install -Dm644 docs/JSON.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/JSON.md
 	install -Dm644 docs/PROXY.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/PROXY.md
@@ -302,6 +305,8 @@ uninstall:
 	  $(DESTDIR)$(PREFIX)/share/man/man1/cellblock.1 \
 	  $(DESTDIR)$(PREFIX)/share/man/man5/cellblock.conf.5 \
 	  $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-maker.8 \
+	  $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-lab.8 \
+	  $(DESTDIR)$(PREFIX)/sbin/cellblock-lab \
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cellblock \
 	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cellblock \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cellblock.fish \

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: MIT
+"""cellblock-lab on a host with an sshd, root's maker, and an /etc, /home, /run and
+/var/lib of its own."""
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+import hosttree
+import sshd
+from world import CELLBLOCK, PATIENCE, TESTS
+
+MOUNTS = """set -e
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 x /run
+mkdir /run/etc /run/sshd
+cp -a /etc/. /run/etc
+rm -rf /run/etc/cellblock /run/etc/ssh/sshd_config.d/*
+mount --bind /run/etc /etc
+for d in /home /var/lib /srv; do mount -t tmpfs -o mode=755 x $d; done
+exec sleep infinity"""
+TOOL = TESTS.parent / "lab" / "cellblock-lab"
+
+
+class Host:
+    def __init__(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-lab-"))
+        self.dir.chmod(0o755)
+        self.binary = self.dir / "cellblock"
+        shutil.copy(CELLBLOCK, self.binary)
+        self.holder = subprocess.Popen(["unshare", "-m", "sh", "-c", MOUNTS])
+        hosttree.until(self.is_mounted, "the mounts of the test")
+        self.etc = pathlib.Path(f"/proc/{self.holder.pid}/root/etc")
+        self.running = []
+        self.port = None
+
+    def is_mounted(self):
+        assert self.holder.poll() is None
+        return pathlib.Path(
+            f"/proc/{self.holder.pid}/comm").read_text() == "sleep\n"
+
+    def inside(self, *argv):
+        return ["nsenter", "-t", str(self.holder.pid), "-m", *map(str, argv)]
+
+    def run(self, *argv, stdin=""):
+        return subprocess.run(
+            self.inside(*argv), input=stdin, capture_output=True, text=True,
+            timeout=60 * PATIENCE, check=False, cwd="/",
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+                 "HOME": "/root", "CELLBLOCK": str(self.binary)})
+
+    def lab(self, *args):
+        return self.run(TOOL, *args)
+
+    def background(self, *argv):
+        with open(self.dir / "log", "ab") as log:
+            p = subprocess.Popen(self.inside(*argv), stdin=subprocess.DEVNULL,
+                                 stdout=log, stderr=log, cwd="/")
+        self.running.append(p)
+        return p
+
+    def start(self):
+        """The maker, and sshd as Debian configures it, on a port of its own."""
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            self.port = str(s.getsockname()[1])
+        self.background(self.binary, "--maker")
+        hosttree.until(
+            lambda: self.run("test", "-S", "/run/cellblock/maker").returncode == 0,
+            "the maker")
+        self.start_sshd()
+
+    def start_sshd(self):
+        p = self.background(
+            sshd.find(), "-D", "-e", "-p", self.port,
+            "-o", "ListenAddress=127.0.0.1", "-o", "UsePAM=no",
+            "-o", "PidFile=none")
+
+        def is_up():
+            assert p.poll() is None, (self.dir / "log").read_text()
+            with contextlib.suppress(OSError), \
+                    socket.create_connection(("127.0.0.1", int(self.port))):
+                return True
+            return False
+        hosttree.until(is_up, "the ssh server")
+        self.sshd = p
+
+    def ask(self, name, key, command):
+        return subprocess.run(
+            ["ssh", "-F", "none", "-i", str(key), "-p", self.port, "-T",
+             "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
+             "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
+             f"{name}@127.0.0.1", command],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            timeout=60 * PATIENCE)
+
+    def key(self, name):
+        path = self.dir / name
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name,
+                        "-f", str(path)], check=True)
+        return path
+
+    def csv(self, text):
+        path = self.dir / "students.csv"
+        path.write_text(text)
+        return path
+
+    def state(self):
+        """What the host has of files and accounts that a laboratory changes."""
+        return self.run("sh", "-c", """
+            find /etc /home /srv /var/lib /etc/ssh -not -name '*-' \
+                -not -name '*.lock' -not -path '/etc/passwd' -type f \
+                -exec sha256sum {} + | grep -v 'lab.lock$' | sort
+            getent passwd | sort; getent group | sort""").stdout
+
+    def close(self):
+        for p in reversed(self.running):
+            p.terminate()
+            p.wait(timeout=20 * PATIENCE)
+        self.holder.kill()
+        self.holder.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+@pytest.fixture(name="host")
+def _host():
+    if os.geteuid() != 0 or not sshd.find():
+        pytest.skip("only root sets a laboratory up, with openssh-server")
+    h = Host()
+    yield h
+    h.close()
+
+
+def test_a_dry_run_says_all_and_does_nothing(host):
+    before = host.state()
+    r = host.lab("--dry-run", "setup", "--students", "30", "--course", "python1",
+                 "--files", "/srv/python1", "--packages", "/srv/packages")
+    assert r.returncode == 0, r.stderr
+    for word in ("groupadd", "/etc/cellblock/conf.d/50-lab.conf", "memory = ",
+                 "expose = /srv/python1", "packages = /srv/packages",
+                 "ForceCommand", "sshd -t", "locked = yes"):
+        assert word in r.stdout, word
+    assert host.state() == before
+    csv = host.csv(f"ann,{host.key('ann').with_suffix('.pub').read_text()}")
+    r = host.lab("--dry-run", "add", csv)
+    assert "useradd" in r.stdout and host.state() == before, r.stderr
+
+
+def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
+    before = host.state()
+    host.start()
+    # Without a unit manager the administrator has sshd read its files again.
+    r = host.lab("setup", "--port", host.port, "--host", "127.0.0.1",
+                 "--students", "2", "--files", "/srv/python1")
+    assert "kill -HUP" in r.stderr, r
+    host.sshd.send_signal(signal.SIGHUP)
+    last = []
+
+    def is_checked():
+        last[:] = [host.lab("check", "--port", host.port, "--host", "127.0.0.1")]
+        return last[0].returncode == 0
+    hosttree.until(is_checked, lambda: f"the check: {last}", 20)
+    r = host.lab("setup", "--port", host.port, "--host", "127.0.0.1",
+                 "--students", "2", "--files", "/srv/python1")
+    assert r.returncode == 0 and "checked over ssh: there is no network" in r.stdout, r
+    keys = {n: host.key(n) for n in ("ann", "bob")}
+    csv = host.csv("name,key\n" + "".join(
+        f"{n},{k.with_suffix('.pub').read_text()}" for n, k in keys.items()))
+    assert host.lab("add", csv).returncode == 0
+    assert host.lab("add", csv).returncode == 0, "again it changes nothing"
+    host.run("sh", "-c", "echo 1,2 > /srv/python1/data.csv")
+    for name, key in keys.items():
+        r = host.ask(name, key, "open('/srv/python1/data.csv').read()")
+        assert (r.returncode, r.stdout) == (0, "'1,2\\n'\n"), r
+    assert "Read-only" in host.ask(
+        "ann", keys["ann"], "open('/srv/python1/data.csv', 'w')").stderr
+    r = host.lab("remove", "ann")
+    assert r.returncode == 0, r
+    assert host.ask("ann", keys["ann"], "1").returncode == 255
+    assert host.ask("bob", keys["bob"], "1").stdout == "1\n"
+    r = host.lab("undo")
+    assert r.returncode == 0, r
+    host.sshd.send_signal(signal.SIGHUP)
+    host.run("rm", "-r", "/srv/python1")
+    assert host.state() == before
+
+
+@pytest.mark.parametrize("line, said", [
+    ("Ann,{key}", "expected a name"), ("../x,{key}", "expected a name"),
+    ("a b,{key}", "expected a name"), ("-rf,{key}", "expected a name"),
+    ("ann,nothing", "expected NAME,KEY"), ("ann", "expected NAME,KEY"),
+    ("ann,ssh-ed25519 AAAA", "ssh-keygen does not know"),
+    ("ann,{key}\nann,{key}", "twice"), ("root,{key}", "already"),
+    ("x" * 33 + ",{key}", "expected a name")])
+def test_a_list_with_a_mistake_adds_nobody(host, line, said):
+    key = host.key("k").with_suffix(".pub").read_text().strip()
+    before = host.state()
+    r = host.lab("add", host.csv(f"good,{key}\n" + line.format(key=key) + "\n"))
+    assert r.returncode == 1 and said in r.stderr and "Nobody" in r.stderr, r
+    assert host.state() == before
+
+
+def test_what_is_there_already_is_said_and_left(host):
+    place = host.etc / "ssh" / "sshd_config.d"
+    other = place / "other.conf"
+    other.write_text("Match Group cellblock\n  ForceCommand /bin/false\n")
+    before = host.state()
+    r = host.lab("setup")
+    assert r.returncode == 1 and str("/etc/ssh/sshd_config.d/other.conf") \
+        in r.stderr, r
+    assert host.state() == before
+    other.unlink()
+    (place / "cellblock.conf").write_text("# theirs\n")
+    r = host.lab("setup")
+    assert r.returncode == 1 and "is left as it is" in r.stderr, r
+    assert (place / "cellblock.conf").read_text() == "# theirs\n"
+    assert host.lab("undo").returncode == 0
+    config = host.etc / "ssh" / "sshd_config"
+    config.write_text(config.read_text().replace("Include", "#Include"))
+    r = host.lab("setup")
+    assert r.returncode == 1 and "does not include" in r.stderr, r
+
+
+def test_two_administrators_do_not_meet(host):
+    host.run("mkdir", "/var/lib/cellblock")
+    p = host.background("flock", "--no-fork", "/var/lib/cellblock/lab.lock",
+                        "sleep", "100")
+    hosttree.until(lambda: "somebody else" in host.lab("undo").stderr, "the lock")
+    p.kill()
+
+
+def test_a_folder_that_is_a_link_is_refused(host):
+    host.run("ln", "-s", "/etc", "/srv/course")
+    r = host.lab("setup", "--files", "/srv/course")
+    assert r.returncode == 2 and "no link" in r.stderr, r
+
+
+def test_only_root_may(host):
+    r = host.run("setpriv", "--reuid=65534", "--clear-groups", TOOL, "undo")
+    assert r.returncode == 1 and "only root" in r.stderr, r
+
+
+STUDENTS = 30
+HOSTILE = ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+           "x = []\nwhile True: x.append(bytearray(1 << 20))",
+           "while True: print('x' * 10000)", "while True: pass",
+           "import os; os.kill(-1, 9)",
+           "open('/home/full', 'wb').write(bytes(1 << 30))")
+
+
+def commands_of_the_page():
+    page = (TESTS.parent / "docs" / "LAB.md").read_text()
+    return re.findall(r"(?m)^ +root@lab# (.*)$", page)
+
+
+def test_the_commands_of_the_page_do_what_it_says(host):
+    """Each, in its order; then thirty students come at once, a third of them
+    hostile."""
+    host.start()
+    keys = {f"s{n}": None for n in range(STUDENTS)}
+    keys |= {"ann": None, "bob": None}
+    key = host.key("student")
+    lines = "".join(f"{n},{key.with_suffix('.pub').read_text()}" for n in keys)
+    work = host.dir / "work"
+    work.mkdir()
+    (work / "students.csv").write_text(lines)
+    (work / "grades.csv").write_text("1,2\n")
+    for name, path in ("cellblock", host.binary), ("cellblock-lab", TOOL):
+        (work / name).symlink_to(path)
+    for command in commands_of_the_page():
+        if command.startswith("apt-get "):
+            continue  # what tests need is installed
+        if "cellblock-lab setup" in command:
+            command += f" --port {host.port} --host 127.0.0.1"
+        r = host.run("sh", "-c", f"cd {work} && PATH={work}:$PATH && {command}")
+        if "kill -HUP" in r.stderr:
+            host.sshd.send_signal(signal.SIGHUP)
+            hosttree.until(lambda: host.lab(
+                "check", "--port", host.port, "--host", "127.0.0.1"
+            ).returncode == 0, "the check", 20)
+            continue
+        assert r.returncode == 0, (command, r)
+    assert host.ask("bob", key, "1").returncode == 255, "he was removed"
+    with concurrent.futures.ThreadPoolExecutor(STUDENTS) as many:
+        answers = list(many.map(
+            lambda n: host.ask(
+                f"s{n}", key, HOSTILE[n // 3 % len(HOSTILE)] if n % 3 == 0 else
+                f"import os; open('/srv/python1/grades.csv').read(), {n}, "
+                f"os.listdir('/home')"), range(STUDENTS)))
+    for n, r in enumerate(answers):
+        if n % 3:
+            assert r.stdout == f"('1,2\\n', {n}, [])\n", (n, r)
+        else:
+            assert r.returncode, (n, r)
