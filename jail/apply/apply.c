@@ -181,8 +181,14 @@ static int apply_home_copy(
 static int apply_home_show(
 	struct apply *a, const struct plan_op *op, struct err *e)
 {
-	int r = mount_attach(&a->root, a->home, op->target, e);
+	char path[PATH_MAX];
+	int r;
 
+	if (op->source) {
+		snprintf(path, sizeof(path), "%s%s", a->root.path, op->source);
+		return mount_bind(&a->root, path, op->target, op->attrs, e);
+	}
+	r = mount_attach(&a->root, a->home, op->target, e);
 	fd_drop(&a->home);
 	return r < 0 ? err_wrap(e, "home") : 0;
 }

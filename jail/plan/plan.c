@@ -425,8 +425,9 @@ static void show_host(struct plan_maker *m)
 				.source = py->links[i].text);
 }
 
-/* Code that was written for Onyx's interpreter names its home: /workspace. A
- * directory of the host that is shown there comes first. */
+/* Code that was written for Onyx's interpreter names its home: /workspace. It
+ * is a mount and no link, so that getcwd(2) can say it. A directory of the host
+ * that is shown there comes first. */
 static void show_workspace(struct plan_maker *m)
 {
 	static const char path[] = "/workspace";
@@ -438,7 +439,8 @@ static void show_workspace(struct plan_maker *m)
 	for (int i = 0; i < py->nlinks; i++)
 		if (path_is_beneath(py->links[i].path, path))
 			return;
-	add(m, PLAN_LINK, .target = path, .source = "/home");
+	add(m, PLAN_HOME_SHOW, .target = path, .source = "/home",
+		.attrs = TMPFS_ATTRS);
 }
 
 /* ---- the stages ---- */
@@ -754,7 +756,7 @@ static const char *const forms[] = {
 	[PLAN_TMPFS] = "tmpfs      %t%o%a",
 	[PLAN_DEVPTS] = "devpts     %t%o%a",
 	[PLAN_PROC] = "proc       %t%o%a%p",
-	[PLAN_HOME_SHOW] = "home       %t",
+	[PLAN_HOME_SHOW] = "home       %t%h",
 	[PLAN_RESTRICT] = "restrict   %t%a%1",
 	[PLAN_PIVOT] = "pivot",
 	[PLAN_HIDE] = "hide",

@@ -57,7 +57,8 @@ enum plan_op_type {
 	PLAN_DEVPTS,	 /* mount devpts on target; options, attrs */
 	PLAN_PROC,	 /* mount proc on target, if the kernel allows it,
 			  * with attrs for all but init; `number` 1: or fail */
-	PLAN_HOME_SHOW,	 /* attach the copy of HOME_COPY at target */
+	PLAN_HOME_SHOW,	 /* attach the copy of HOME_COPY at target; or what is
+			  * attached at source, once more */
 	PLAN_RESTRICT,	 /* add attrs to the one mount at target */
 	PLAN_PIVOT,	 /* make the new root the root, unmount the host's */
 	PLAN_HIDE,	 /* show no table of mounts from here on */

@@ -520,6 +520,7 @@ struct request {
 	const char *code;
 	size_t code_n;
 	bool bundles; /* REQUEST_OURS, too: the value in all its forms */
+	bool works;   /* REQUEST_OURS: in the workspace */
 	bool streams; /* the output is streamed, and not in the answer */
 	/* REQUEST_UNDO */
 	int undo;
@@ -536,6 +537,7 @@ struct request_rules {
 	const char *const *pythons;  /* as configured */
 	const char *const *resolved; /* the same without links */
 	size_t npythons;
+	bool works;   /* the request is one of /v1/execute */
 	bool locked;  /* refusals say nothing about files of the host */
 	bool session; /* the stream has a session */
 };

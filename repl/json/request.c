@@ -479,14 +479,16 @@ static int make_source(struct request *r, struct request_refusal *why)
 	struct strbuf *b = &r->source;
 
 	/* A jail that an older maker made takes three. */
-	python_marshal_tuple(b, r->bundles ? 4 : 3);
+	python_marshal_tuple(b, r->works ? 5 : r->bundles ? 4 : 3);
 	python_marshal_bytes(b, r->code, r->code_n);
 	if (variables)
 		python_marshal(b, variables);
 	else
 		strbuf_puts(b, "{0");
 	strbuf_puts(b, json_is_false(shows) ? "F" : "T");
-	if (r->bundles)
+	if (r->bundles || r->works)
+		strbuf_puts(b, r->bundles ? "T" : "F");
+	if (r->works)
 		strbuf_puts(b, "T");
 	if (b->n > SOURCE_MAX)
 		return request_refuse(
@@ -513,6 +515,7 @@ static int take_ours(struct request *r, const struct request_rules *rules,
 		return request_refuse(
 			why, invalid, "code: longer than cell.source");
 	r->bundles = json_is_true(json_object_get(r->root, "mime"));
+	r->works = rules->works;
 	take_input(r);
 	return take_files(r, rules, why);
 }

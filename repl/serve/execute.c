@@ -318,6 +318,7 @@ static int fill_request(struct request *q, struct execute_files *files,
 	}
 	limits.cell_wall_ms = most;
 	longer.limits = &limits;
+	longer.works = true;
 	r = request_take(
 		q, translate_body(root, ms < most ? ms : most), &longer, &why);
 	if (r < 0)

@@ -147,9 +147,12 @@ def test_files_have_any_name(serve):
 def test_code_runs_in_a_workspace_and_is_a_file_of_it(server):
     up = server.upload(b"data").json["file_id"]
     a = server.run("import os\nopen('/workspace/f', 'w').write('x')\n"
-                   "os.path.samefile('/workspace', os.getcwd())").json
-    assert a["result"] is True, a
-    assert [f["path"] for f in a["files"]] == ["f"]
+                   "os.mkdir('d'); os.rename('f', '/workspace/d/f')\n"
+                   "import subprocess\n"
+                   "[os.getcwd(), os.path.samefile('/home', '.'),"
+                   " subprocess.getoutput('pwd')]").json
+    assert a["result"] == ["/workspace", True, "/workspace"], a
+    assert [f["path"] for f in a["files"]] == ["d/f"]
     code = ("from pathlib import Path\nhere = Path(__file__).parent\n"
             "(here / 'new').write_text('x')\n"
             "[(here / 'in').read_text(), Path(__file__).name,"
@@ -160,13 +163,22 @@ def test_code_runs_in_a_workspace_and_is_a_file_of_it(server):
     # A pool that spawns imports the file; and what else looks for it finds none.
     a = server.run("import multiprocessing as m\ndef f(x): return x + 1\n"
                    "__name__ == '__main__' and __file__ and "
-                   "m.get_context('spawn').Pool(1).map(f, [1])").json
+                   "m.get_context('spawn').Pool(1).map(f, [1])",
+                   timeout_ms=50000).json
     assert a["result"] == [2], a
     a = server.run("import os\n'__fi' + 'le__' in globals(), os.listdir()").json
     assert a["result"] == [False, []], a
     # As many files as there may be, and it beside them.
     files = [{"path": f"f{i}", "file_id": up} for i in range(100)]
-    assert server.run("len(__file__)", files=files).json["result"] == 17
+    assert server.run("__file__", files=files).json["result"] == \
+        "/workspace/__main__.py"
+
+
+def test_other_forms_have_their_home_as_it_is(server):
+    a = server("POST", "/eval", {"code": "import os; os.getcwd()"}).json
+    assert a["result"] == "/home", a
+    a = server("POST", "/eval", {"input": "import os; print(os.getcwd())"}).json
+    assert a["stdout"] == "/home\n", a
 
 
 def test_a_value_comes_in_all_its_forms(server):

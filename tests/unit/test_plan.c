@@ -435,12 +435,12 @@ static void the_process_limit_leaves_room_for_checkpoints(void **state)
 	world_free(w);
 }
 
-/* The text of the link at that path, or NULL. */
-static const char *find_link(const struct plan *p, const char *path)
+/* The home that is shown there, once more; or NULL. */
+static const char *find_home(const struct plan *p, const char *target)
 {
 	for (size_t i = 0; i < p->n; i++)
-		if (p->ops[i].type == PLAN_LINK &&
-			!strcmp(p->ops[i].target, path))
+		if (p->ops[i].type == PLAN_HOME_SHOW &&
+			!strcmp(p->ops[i].target, target))
 			return p->ops[i].source;
 	return NULL;
 }
@@ -452,16 +452,16 @@ static void one_cell_finds_its_home_under_another_name(void **state)
 	struct plan p = make(w);
 
 	(void)state;
-	assert_null(find_link(&p, "/workspace"));
+	assert_null(find_home(&p, "/workspace"));
 	plan_fini(&p);
 	w->spec.mode = SPEC_CELL;
 	p = make(w);
-	assert_string_equal(find_link(&p, "/workspace"), "/home");
+	assert_string_equal(find_home(&p, "/workspace"), "/home");
 	plan_fini(&p);
 	/* A directory of the host that is shown there comes first. */
 	w->spec.expose = list;
 	p = make(w);
-	assert_null(find_link(&p, "/workspace"));
+	assert_null(find_home(&p, "/workspace"));
 	plan_fini(&p);
 	world_free(w);
 }
