@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """cellblock --serve: a session with less memory than is configured."""
+import contextlib
 import pathlib
 
 import pytest
@@ -120,9 +121,10 @@ def held(warden):
     """Open files through which a memory limit can be written."""
     found = []
     for fd in pathlib.Path(f"/proc/{warden}/fd").iterdir():
-        name = fd.readlink().name
-        if name.endswith(("limit_in_bytes", "memory.max")):
-            found.append(name)
+        with contextlib.suppress(FileNotFoundError):    # it was closed
+            name = fd.readlink().name
+            if name.endswith(("limit_in_bytes", "memory.max")):
+                found.append(name)
     return found
 
 
