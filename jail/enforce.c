@@ -134,6 +134,10 @@ static const char root_remedy[] =
 	"sessions, see cellblock-maker(8): each session then has a cgroup of "
 	"its own; or see cellblock(1), HOSTS";
 
+static const char container_remedy[] =
+	"a container has no cgroup for each session: limit the container, or "
+	"run this on the host; see docs/CONTAINER.md";
+
 /* ---- rows ---- */
 
 static const char *remedy_of(
@@ -144,7 +148,9 @@ static const char *remedy_of(
 	if (limits[limit].remedy)
 		return limits[limit].remedy;
 	if (!f->root)
-		return f->delegated && why ? why : root_remedy;
+		return f->delegated && why ? why
+		       : f->contained	   ? container_remedy
+					   : root_remedy;
 	if (!f->cgroup)
 		return why ? why : "mount -t cgroup2 none /sys/fs/cgroup";
 	return limit == ENFORCE_MEMORY

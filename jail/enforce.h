@@ -59,6 +59,7 @@ struct enforce_facts {
 	int seccomp; /* instructions of the filter, 0: none for this machine */
 	int root, delegated;  /* a cgroup was delegated to this user */
 	int scope;	      /* by their systemd, when it was asked */
+	int contained;	      /* in a container, whose cgroup is not ours */
 	char cgroup_why[256]; /* why there is no better cgroup; or empty */
 };
 

@@ -480,9 +480,18 @@ void host_python_fini(struct host_python *p)
 
 /* ---- all of it ---- */
 
+/* Where somebody runs a program rather than a system: LXC's containers have an
+ * init, and root in them may make cgroups. */
+static int is_contained(void)
+{
+	return access("/run/.containerenv", F_OK) == 0 ||
+	       access("/.dockerenv", F_OK) == 0 ||
+	       getenv("KUBERNETES_SERVICE_HOST");
+}
+
 int host_probe(struct host *h, const char *python, struct err *e)
 {
-	*h = (struct host){.euid = geteuid()};
+	*h = (struct host){.euid = geteuid(), .contained = is_contained()};
 	probe_kernel(h);
 	probe_roots(h);
 	probe_etc(h);

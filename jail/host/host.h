@@ -54,6 +54,7 @@ struct host {
 	int nproc_own;	   /* RLIMIT_NPROC counts only this session */
 	int nproc_others;  /* otherwise: other tasks it counts, now */
 	int no_proc;	   /* a new /proc is known to be refused */
+	int contained; /* this is a container of Podman, Docker, Kubernetes */
 
 	/* The cgroup enforces the limit. Set by the code that makes the cgroup.
 	 */

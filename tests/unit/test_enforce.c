@@ -147,6 +147,21 @@ static void a_limit_that_is_not_known_yet_is_skipped(void **state)
 	assert_int_equal(enforce_require(words, &f, -1, &e), -1);
 }
 
+static void a_container_is_told_what_helps_there(void **state)
+{
+	struct enforce_facts f = everything;
+
+	(void)state;
+	f.root = f.cgroup = f.memory = 0;
+	assert_non_null(
+		strstr(enforce_look(ENFORCE_MEMORY, &f, NULL).remedy, "sudo"));
+	f.contained = 1;
+	assert_non_null(strstr(enforce_look(ENFORCE_MEMORY, &f, NULL).remedy,
+		"docs/CONTAINER.md"));
+	assert_null(
+		strstr(enforce_look(ENFORCE_MEMORY, &f, NULL).remedy, "sudo"));
+}
+
 static void unknown_words_of_require_are_refused(void **state)
 {
 	static const char *const others[] = {
@@ -188,6 +203,7 @@ int main(void)
 		cmocka_unit_test(a_host_without_swap_needs_no_swap_limit),
 		cmocka_unit_test(each_word_of_require_refuses_a_missing_limit),
 		cmocka_unit_test(a_limit_that_is_not_known_yet_is_skipped),
+		cmocka_unit_test(a_container_is_told_what_helps_there),
 		cmocka_unit_test(unknown_words_of_require_are_refused),
 		cmocka_unit_test(long_texts_are_cut),
 	};

@@ -281,6 +281,7 @@ static void know_host(struct enforce_facts *f, const struct host *h)
 		.asks = 1,
 		.seccomp = seccomp_size(SECCOMP_GUEST),
 		.root = h->euid == 0,
+		.contained = h->contained,
 	};
 }
 
