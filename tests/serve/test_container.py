@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The image of Containerfile with the options of docs/CONTAINER.md, and the
 manifest of etc/kubernetes."""
+import contextlib
 import copy
 import json
+import os
 import pathlib
+import pwd
 import re
 import resource
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -99,39 +103,96 @@ def image_test(test):
     return test
 
 
-class Podman:
-    """One with a store of its own, and the first runtime that works here."""
+class Person:
+    """A user who may run containers: with ids of its own, and no root."""
 
     def __init__(self, base):
-        self.base = base
-        self.words = ["podman", "--root", f"{base}/store", "--runroot",
-                      f"{base}/run", "--tmpdir", f"{base}/tmp",
+        self.name = f"cellblock-pod-{secrets.token_hex(2)}"
+        self.home = base / "home"
+        subprocess.run(["useradd", "-r", "-M", "-d", self.home, "-s",
+                        "/bin/sh", self.name], check=True, capture_output=True)
+        try:
+            ids = "700000-765535"
+            subprocess.run(["usermod", "-v", ids, "-w", ids, self.name],
+                           check=True, capture_output=True)
+            entry = pwd.getpwnam(self.name)
+            self.uid, self.gid = entry.pw_uid, entry.pw_gid
+            self.home.mkdir(mode=0o700)
+            self.own(self.home)
+        except BaseException:
+            self.remove()
+            raise
+
+    def own(self, path):
+        for place in (path, *path.rglob("*")):
+            os.chown(place, self.uid, self.gid, follow_symlinks=False)
+
+    def remove(self):
+        subprocess.run(["userdel", "-f", self.name], check=True,
+                       capture_output=True)
+
+
+class Podman:
+    """One with a store of its own, and the first runtime that works here: of
+    root, or of a person."""
+
+    def __init__(self, base, person=None):
+        self.base = person.home if person else base
+        self.tar, self.sources = base / "base.tar", TOP
+        self.made = base / "home/cellblock.tar"
+        self.how = {}
+        self.words = ["podman", "--root", f"{self.base}/store", "--runroot",
+                      f"{self.base}/run", "--tmpdir", f"{self.base}/tmp",
                       "--cgroup-manager=cgroupfs", "--events-backend=none"]
+        if person:
+            self.act_as(person)
         # podman asks for more than a process without CAP_SYS_RESOURCE may give
         files = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 65536)
         self.ulimits = [f"--ulimit=nofile={files}:{files}",
                         "--ulimit=nproc=4096:4096"]
 
+    def act_as(self, person):
+        """Whoever may read the sources, the person has some."""
+        self.sources = self.base / "sources"
+        shutil.copytree(TOP, self.sources, symlinks=True, ignore=(
+            shutil.ignore_patterns("build*", ".git", "__pycache__")))
+        person.own(self.sources)
+        self.how = {"user": person.uid, "group": person.gid,
+                    "extra_groups": [], "env": {
+                        "HOME": str(person.home), "USER": person.name,
+                        "XDG_RUNTIME_DIR": str(person.home),
+                        "PATH": os.environ["PATH"]}}
+        r = self("unshare", "true", check=False)
+        if r.returncode:
+            pytest.skip(f"no rootless podman here: {r.stderr[-300:]}")
+        # A copy of every layer takes gigabytes.
+        self.words.append("--storage-driver=overlay")
+        if self("info", check=False).returncode:
+            self.words.pop()
+
     def __call__(self, *words, check=True, timeout=300):
         r = subprocess.run([*self.words, *words], text=True, timeout=timeout,
-                           capture_output=True, check=False, cwd=TOP)
+                           capture_output=True, check=False, cwd=self.sources,
+                           **self.how)
         assert not check or r.returncode == 0, (words, r.stdout[-3000:],
                                                 r.stderr[-3000:])
         return r
 
     def get_base(self):
         """Debian's image: from a registry, or made from its packages."""
-        if self("pull", "-q", BASE, check=False).returncode == 0:
-            return
-        if not shutil.which("mmdebstrap"):
-            pytest.skip("no registry, and mmdebstrap is not installed")
-        made = subprocess.run(
-            ["mmdebstrap", "--variant=minbase", "bookworm",
-             f"{self.base}/base.tar"], capture_output=True, text=True,
-            check=False, timeout=600)
-        if made.returncode:
-            pytest.skip("no packages: " + made.stderr[-300:])
-        self("import", f"{self.base}/base.tar", BASE)
+        if not self.tar.exists():
+            if self("pull", "-q", BASE, check=False).returncode == 0:
+                return
+            if not shutil.which("mmdebstrap"):
+                pytest.skip("no registry, and mmdebstrap is not installed")
+            made = subprocess.run(
+                ["mmdebstrap", "--variant=minbase", "bookworm", self.tar],
+                capture_output=True, text=True, check=False, timeout=600)
+            if made.returncode:
+                self.tar.unlink(missing_ok=True)
+                pytest.skip("no packages: " + made.stderr[-300:])
+            self.tar.chmod(0o644)
+        self("import", self.tar, BASE)
 
     def find_runtime(self):
         why = ""
@@ -148,18 +209,58 @@ class Podman:
         return self("run", "--rm", "--network=none", *self.ulimits, *words,
                     check=check)
 
+    def build(self, *words):
+        self("build", "--isolation=chroot", "--network=host",
+             self.ulimits[0], *words, ".", timeout=1200)
+
+    def keep_secret(self, path, group):
+        """Have a file belong to root and this group of the container."""
+        if self.how:
+            shutil.chown(path, self.how["user"], self.how["group"])
+            self("unshare", "chown", f"0:{group}", path)
+        else:
+            shutil.chown(path, 0, group)
+
+    def end(self):
+        self("system", "reset", "--force", check=False)
+        if self.how:
+            # It ends the process that keeps the person's namespaces.
+            self("system", "migrate", check=False)
+
+
+@pytest.fixture(name="built", scope="module")
+def _built():
+    """What each podman finds of the one before: Debian's image, and ours."""
+    base = pathlib.Path(tempfile.mkdtemp(prefix="cb-", dir="/run"))
+    base.chmod(0o755)                           # podman wants it short
+    yield base
+    leaks.remove_tree(base)
+
+
+@pytest.fixture(name="engine", scope="module", params=["rootless", "root"])
+def _engine(request, built):
+    with contextlib.ExitStack() as stack:
+        person = None
+        if request.param == "rootless":
+            person = Person(built)
+            stack.callback(person.remove)
+        podman = Podman(built, person)
+        stack.callback(podman.end)
+        podman.get_base()
+        podman.find_runtime()
+        yield podman
+
 
 @pytest.fixture(name="podman", scope="module")
-def _podman():
-    base = tempfile.mkdtemp(prefix="cb-", dir="/run")  # podman wants it short
-    podman = Podman(base)
-    podman.get_base()
-    podman.find_runtime()
-    podman("build", "--isolation=chroot", "--network=host",
-           podman.ulimits[0], "-t", "cellblock", ".", timeout=1200)
-    yield podman
-    podman("system", "reset", "--force", check=False)
-    leaks.remove_tree(base)
+def _podman(engine):
+    """The image is built once: by a person, where that is possible."""
+    if engine.made.exists():
+        engine("load", "-i", engine.made)
+    else:
+        engine.build("-t", "cellblock")
+    if engine.how:
+        engine("save", "-o", engine.made, "localhost/cellblock")
+    return engine
 
 
 def documented():
@@ -178,11 +279,33 @@ def without(options, text):
     return options[:at - 1] + options[at + 1:]
 
 
+# Each part of the image's making has a test of its own: the runner takes minutes
+# without news for a test that hangs.
+
+@image_test
+def test_a_container_runs_here(engine):
+    said = engine.run(BASE, "cat", "/etc/debian_version").stdout
+    assert re.match(r"\d+\.", said)
+
+
+@image_test
+def test_the_program_is_built_in_a_container(engine):
+    if not engine.made.exists():
+        engine.build("--target", "build")
+
+
 @image_test
 def test_a_jail_can_be_built_in_the_documented_container(podman):
     r = podman.run(*documented(), "cellblock", "--check")
     assert "A jail can be built here." in r.stdout
     assert re.search(r"^/proc +own processes only +strong", r.stdout, re.M)
+    assert "sudo" not in r.stdout and "docs/CONTAINER.md" in r.stdout
+    shown = re.findall(r"^\| ([\w' ]+) \| (.*) \| (none|weak) \|$",
+                       (TOP / "docs/CONTAINER.md").read_text(), re.M)
+    assert len(shown) == 7
+    for row in shown:
+        assert re.search("^" + " +".join(map(re.escape, row)) + r"\b",
+                         r.stdout, re.M), (row, r.stdout)
     assert podman.run(*documented(), "cellblock", "-e",
                       "6 * 7").stdout == "42\n"
 
@@ -212,12 +335,11 @@ def test_the_filter_refuses_what_no_jail_needs(podman):
 
 
 @image_test
-def test_the_container_serves_and_ends_in_order(podman, tmp_path):
-    token = tmp_path / "token"
+def test_the_container_serves_and_ends_in_order(podman):
+    token = podman.base / "token"
     token.write_text("swordfish")
-    shutil.chown(token, 0, 60100)
     token.chmod(0o440)
-    tmp_path.chmod(0o755)
+    podman.keep_secret(token, 60100)
     name = podman("run", "-d", "--network=host", *podman.ulimits,
                   *documented(), "-v", f"{token}:/run/cellblock/token:ro",
                   "cellblock", "-s", "serve.token_file=/run/cellblock/token",
