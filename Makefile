@@ -35,6 +35,9 @@ LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
 
 GUEST_SRC := jail/guest/copy.c jail/guest/look.c
 GUEST_PARTS := $(filter-out %/load.py,$(wildcard jail/guest/*.py))
+# Those that one cell needs, without a session around it.
+GUEST_CELL  := $(patsubst %,jail/guest/%.py,boot cells customize errors awaits \
+  machine wait lease request figures bundle)
 SRC      := $(filter-out $(GUEST_SRC),$(sort $(shell find jail repl -name '*.c')))
 OBJ      := $(SRC:%.c=$(BUILD)/%.o)
 LIBOBJ   := $(filter-out $(BUILD)/repl/main.o,$(OBJ))
@@ -129,6 +132,8 @@ $(BUILD)/%.o: %.c | $(GEN)
 # (no columns for tracebacks: nobody sees the driver's frames, and a session
 # starts where no file may be larger than 128 KiB)
 $(BUILD)/gen/guest_parts: tools/freeze $(GUEST_PARTS)
+$(BUILD)/gen/guest_cell: tools/freeze $(GUEST_CELL)
+$(BUILD)/gen/guest_parts $(BUILD)/gen/guest_cell:
 	@mkdir -p $(@D)
 	$(PYTHON) -X no_debug_ranges $^ > $@.tmp && mv $@.tmp $@
 
@@ -143,7 +148,8 @@ $(BUILD)/gen/guest_copy.so: $(GUEST_SRC)
 	  -Wl,-z,now,-z,noseparate-code -o $@ $^
 
 $(BUILD)/gen/guest.h: tools/embed $(BUILD)/gen/guest_load \
-		$(BUILD)/gen/guest_parts $(BUILD)/gen/guest_copy.so
+		$(BUILD)/gen/guest_parts $(BUILD)/gen/guest_cell \
+		$(BUILD)/gen/guest_copy.so
 	$^ > $@.tmp && mv $@.tmp $@
 
 # The fields of requests, as tables; and what clients are told of them: the tools

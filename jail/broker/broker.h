@@ -68,7 +68,6 @@ pid_t supplier_start(
 struct supplier_question {
 	uint32_t python;
 	enum spec_mode mode;
-	int soon; /* SPEC_SOON */
 };
 
 /* Ask, and return at once: start_receive() takes the answer to the oldest

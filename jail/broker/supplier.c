@@ -7,7 +7,7 @@
  *            confined
  * Holds:     what the front end held at its start: as root, everything
  * Trusts:    the configuration it was forked with. Of its front end it reads
- *            three numbers, in messages of one size: a front end that has been
+ *            two numbers, in messages of one size: a front end that has been
  *            taken over gets sessions as the configuration allows them, at
  *            most so many at a time, and nothing else
  * Leaves:    nothing: it ends with its own socket, and each warden with the
@@ -107,7 +107,7 @@ static void start_session(struct supplier *s, const struct supplier_question *q,
 		return;
 	spec.python = s->offer->pythons[q->python];
 	spec.mode = q->mode;
-	spec.prewarm = q->soon ? SPEC_SOON : SPEC_AHEAD;
+	spec.prewarm = SPEC_AHEAD;
 	spec.unbuffered = 1;
 	spec.front = s->front;
 	spec.parent = getpid();

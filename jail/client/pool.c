@@ -202,7 +202,7 @@ static int ask_supplier(struct pool *p, const struct stock_next *next)
 {
 	const struct kind *k = &p->kinds[next->kind];
 	const struct supplier_question q = {
-		.python = k->python, .mode = k->mode, .soon = next->waited};
+		.python = k->python, .mode = k->mode};
 
 	if (array_grow(&p->ahead, p->nahead, sizeof(*p->ahead)) < 0 ||
 		supplier_ask(p->supplier, &q, &p->refusal) < 0) {

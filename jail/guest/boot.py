@@ -6,7 +6,7 @@
 #              parts memory cpus ...
 #                 ... ctl line mark library [stack] recursion  a session
 #                 ... -e CELL [ARG...]                         one cell
-#                 ... -w ctl tty [hurried]                     wait.py
+#                 ... -w ctl tty                               wait.py
 # Holds:     parts    the driver itself (load.py)
 #            memory, cpus    the jail's limits, in bytes and thousandths
 #            ctl      the socket to the warden, one message a read (wire.h)
@@ -42,27 +42,27 @@ if ARGS[0][0] != "-":
 part("cells")
 
 
-def prepare(hurried=False):
-    """all that can be done before a program's only cell is known; when somebody
-    waits for it, but for what most cells can do without"""
+def prepare():
+    "what each program's only cell needs, before the cell is known"
     for name in "customize", "errors", "awaits", "machine":
         part(name)
     close(PARTS)
-    if not hurried:
-        customize()
     GUEST.update(Interactive=__import__("_ast").Interactive)
-    # What is there outlives the cell: a collection, as at Python's end, need
-    # not look at it (1.5 ms of that end), nor clear the modules that are the
-    # driver's alone (0.1 ms). They are imported anew where a cell wants them.
-    gc = __import__("gc")
-    own = [sys.modules.pop(name, None) for name in ("_ast", "_socket", "gc")]
-    own.append(own)
-    gc.freeze()
     S.mark, S.how, S.error = 2, "interrupted", None
     try:
         S.tty = fstat(2).st_rdev
     except OSError:
         S.tty = None
+
+
+def freeze():
+    """What is there outlives the cell: a collection, as at Python's end, need
+    not look at it (1.5 ms of that end), nor clear the modules that are the
+    driver's alone (0.1 ms). They are imported anew where a cell wants them."""
+    gc = __import__("gc")
+    own = [sys.modules.pop(name, None) for name in ("_ast", "_socket", "gc")]
+    own.append(own)
+    gc.freeze()
 
 
 def program(source, done=lambda: None):
@@ -92,6 +92,8 @@ if hasattr(sys, "orig_argv"):
 if ARGS[0] == "-e":
     sys.argv = ["-e"] + ARGS[2:]
     prepare()
+    customize()
+    freeze()
     program(ARGS[1].encode("utf-8", "surrogateescape"))
 elif ARGS[0] == "-w":
     part("wait")

@@ -54,6 +54,13 @@ def customize():
     sys.meta_path.insert(0, Adapter)
 
 
+def customize_for(source):
+    "the same, where a cell may need it and nobody has done it"
+    if not S.site and needs_site(source):
+        customize()
+        freeze()
+
+
 def adapted(run, module):
     run(module)
     part("pictures")

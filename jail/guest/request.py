@@ -20,8 +20,7 @@ WORKSPACE = "/workspace"
 
 def request(report, source, variables, shows, bundles=False, works=False):
     home = enter_workspace() if works else "/home"
-    if not S.site and needs_site(source):
-        customize()
+    customize_for(source)
     NS.update(variables)
     if b"__file__" in source:  # the front end has put it there
         NS["__file__"] = home + "/__main__.py"

@@ -2,7 +2,7 @@
 #
 # wait.py - one cell, whose Python is up before it is known what it runs
 #
-# Runs in:   the jail's Python, started with: parts -w ctl tty [hurried]
+# Runs in:   the jail's Python, started with: parts -w ctl tty
 # Holds:     ctl     a socket to the warden, until START comes from it (wire.h)
 #                    with a file, and what is not the tty of 0, 1 and 2, which
 #                    are a pipe until then. The file is struct wire_start's: a
@@ -10,9 +10,14 @@
 #            tty     the person's tty
 # Trusts:    the warden
 # Leaves:    stdio and sys.argv as if Python had been started with them
-SOCKET = __import__("_socket").socket
+SOCKET, TIMEOUT = (getattr(__import__("_socket"), name)
+                   for name in ("socket", "timeout"))
 CTL, TTY = map(int, ARGS[1:3])
 REPORT = 600
+# Where clients wait for jails, a cell comes sooner than this. Most cells need
+# nothing of what site does, which takes longer than all the rest: such a cell
+# neither waits for it nor pays for it.
+REST = 0.02
 part("lease")
 part("request")
 
@@ -42,10 +47,18 @@ def take_stdio(bits, fds):
 def given():
     "(the numbers of START, its descriptors), after any lease"
     sock = SOCKET(fileno=CTL)
-    prepare("hurried" in ARGS)
+    prepare()
+    freeze()
     sock.send(b"READY %d %d.%d.%d" % ((getpid(),) + sys.version_info[:3]))
+    sock.settimeout(REST)
     while True:
-        data, extra, _, _ = sock.recvmsg(4096, 64, 0x40000000)
+        try:
+            data, extra, _, _ = sock.recvmsg(4096, 64, 0x40000000)
+        except TIMEOUT:
+            sock.settimeout(None)
+            customize()
+            freeze()
+            continue
         line, _, text = data.partition(b"\n")
         word, *args = line.decode().split(" ")
         if word != "LEASE":
@@ -74,6 +87,7 @@ def wait():
         return
     argv, env = strings(file)
     close(file)
+    customize_for(argv[1])
     for row in env:
         name, _, value = row.partition(b"=")
         if name not in environ:

@@ -353,10 +353,10 @@ enum {
 	SPAWN_FDS = SPAWN_STDIO + 3,
 };
 
-/* Fill fds[SPAWN_PARTS] and, with `library`, fds[SPAWN_LIBRARY] (else -1): the
+/* Fill fds[SPAWN_PARTS] and, for a session, fds[SPAWN_LIBRARY] (else -1): the
  * driver, in sealed memory files. The caller closes both. 0, or -1 with e and
  * neither open. */
-int spawn_open_driver(int *fds, int library, struct err *e);
+int spawn_open_driver(int *fds, int session, struct err *e);
 
 /*
  * Start Python as the foreground group of the tty, on SPAWN_FDS descriptors

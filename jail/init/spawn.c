@@ -209,15 +209,18 @@ size_t spawn_lease_env(const struct jail_spec *spec, char env[SPAWN_LEASE_MAX])
 	return n;
 }
 
-int spawn_open_driver(int *fds, int library, struct err *e)
+/* A jail that runs one cell has a quarter of the driver: each page that is
+ * copied into one is allocated, counted and freed again. */
+int spawn_open_driver(int *fds, int session, struct err *e)
 {
 	fds[SPAWN_LIBRARY] = -1;
-	fds[SPAWN_PARTS] = io_sealed_memfd(
-		"cellblock-driver", guest_parts, guest_parts_len);
-	if (fds[SPAWN_PARTS] >= 0 && library)
+	fds[SPAWN_PARTS] = io_sealed_memfd("cellblock-driver",
+		session ? guest_parts : guest_cell,
+		session ? guest_parts_len : guest_cell_len);
+	if (fds[SPAWN_PARTS] >= 0 && session)
 		fds[SPAWN_LIBRARY] = io_sealed_memfd(
 			"cellblock-library", guest_copy_so, guest_copy_so_len);
-	if (fds[SPAWN_PARTS] >= 0 && (fds[SPAWN_LIBRARY] >= 0 || !library))
+	if (fds[SPAWN_PARTS] >= 0 && (fds[SPAWN_LIBRARY] >= 0 || !session))
 		return 0;
 	err_errno(e, "hold the driver in memory");
 	if (e && e->code == EFBIG)
@@ -309,8 +312,6 @@ static int child_cell(const struct spawn *s, int tty, const int *fds,
 	a->v[a->n++] = "-w";
 	if (argv_fd(a, fds[SPAWN_ARGS], e) < 0 || argv_fd(a, tty, e) < 0)
 		return -1;
-	if (s->spec->prewarm == SPEC_SOON)
-		a->v[a->n++] = "hurried";
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return err_errno(e, "create a pipe");
 	return stdio_set((const int[]){p[0], p[1], p[1]}, e);

@@ -40,22 +40,16 @@ void guest_init(struct guest *g, struct link *l, struct warden_jail *j)
 
 /* ---- life ---- */
 
-/* A program in a jail that was made ahead is no -e: that has SPEC_CELL. */
-static int has_driver(const struct guest *g)
-{
-	const struct jail_spec *spec = g->jail->site->spec;
-
-	return spec->mode != SPEC_PROGRAM || !spec->made || !spec->made->ahead;
-}
-
-/* `second` is the second descriptor (borrowed), or -1: the driver's library.
- * It takes the place of a driver that is not there. */
+/* `second` is the second descriptor (borrowed), a program's arguments; or -1:
+ * the driver's library. It takes the place of a driver that is not there. */
 static int ask_to_spawn(
 	struct guest *g, int second, const int *fds, int nfds, struct err *e)
 {
+	int has_driver = g->jail->site->spec->mode != SPEC_PROGRAM ||
+			 wire_start_is_cell(second);
 	int pass[SPAWN_FDS], own[2] = {-1, -1}, r;
 
-	if (has_driver(g) && spawn_open_driver(own, second < 0, e) < 0)
+	if (has_driver && spawn_open_driver(own, second < 0, e) < 0)
 		return -1;
 	pass[SPAWN_PARTS] = own[SPAWN_PARTS] < 0 ? second : own[SPAWN_PARTS];
 	pass[SPAWN_LIBRARY] = second < 0 ? own[SPAWN_LIBRARY] : second;

@@ -129,6 +129,8 @@ static int give_cell(struct warden *w, struct watch *wa, int file, int merged,
 		r = open_pipes(inner, outer, c.bytes ? PIPES : PIPES_PROGRAM,
 			merged, e);
 	if (r == 0) {
+		/* Python has had time to do more since it was up. */
+		warden_note_rest(w);
 		start_clocks(w, wa);
 		warden_jail_note_quiet(&w->jail, 0);
 		r = guest_give_cell(&w->guest, &c, e);

@@ -132,7 +132,7 @@ static int await_cell(struct warden *w, struct err *e)
 	int r = guest_start_await(&w->guest, &m, e);
 
 	if (r == 0)
-		warden_note_rest(w);
+		warden_jail_note_quiet(&w->jail, 1);
 	return r;
 }
 

@@ -348,6 +348,18 @@ int wire_start_find(int fd, size_t *at, size_t *n, struct err *e)
 	return 0;
 }
 
+int wire_start_is_cell(int fd)
+{
+	struct {
+		struct start_head head;
+		char arg[3];
+	} s;
+
+	return pread(fd, &s, sizeof(s.head) + sizeof(s.arg), 0) ==
+		       (ssize_t)(sizeof(s.head) + sizeof(s.arg)) &&
+	       s.head.nargs > 0 && memcmp(s.arg, "-e", sizeof(s.arg)) == 0;
+}
+
 /* The next `n` strings, from *at on. NULL where there are not as many. */
 static const char **read_strings(
 	const struct wire_start *s, size_t *at, size_t end, uint32_t n)

@@ -252,6 +252,9 @@ int wire_start_check(int fd, struct err *e);
  * e. */
 int wire_start_find(int fd, size_t *at, size_t *n, struct err *e);
 
+/* True if the first argument is -e: the driver runs the second. */
+int wire_start_is_cell(int fd);
+
 /* Read and check arguments and variables. 0, or -1 with e. wire_start_fini()
  * either way; all zero is nothing. */
 int wire_start_read(struct wire_start *s, int fd, struct err *e);

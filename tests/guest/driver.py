@@ -28,8 +28,10 @@ LOAD = (BUILD / "gen/guest_load").read_text()
 # The limits of the jail, which follow the driver itself: 512 MiB, one core.
 LIMITS = str(512 << 20), "1000"
 PARTS = (BUILD / "gen/guest_parts").read_bytes()
+# Those that a single cell has.
+CELL = (BUILD / "gen/guest_cell").read_bytes()
 # A Python for which the driver is not compiled runs its source.
-FOREIGN_PARTS = bytes(4) + PARTS[4:]
+FOREIGN_PARTS, FOREIGN_CELL = (bytes(4) + p[4:] for p in (PARTS, CELL))
 LIBRARY = (BUILD / "gen/guest_copy.so").read_bytes()
 DEADLINE = 20
 MARK = "0123456789abcdef0123456789abcdef"

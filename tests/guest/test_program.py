@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from driver import FOREIGN_PARTS, LIMITS, LOAD, PARTS, PYTHON, memory
+from driver import CELL, FOREIGN_CELL, LIMITS, LOAD, PYTHON, memory
 
 
-def program(*args, before="", parts=PARTS, **how):
+def program(*args, before="", parts=CELL, **how):
     driver = memory(parts)
     try:
         return subprocess.run(
@@ -64,7 +64,7 @@ def test_a_program_cell_holds_no_descriptor_of_the_driver():
 @pytest.mark.parametrize("version", [(3, 7, 16), (3, 8, 18)])
 def test_a_python_that_is_too_old_is_refused(version):
     r = program("1", before=f"import sys; sys.version_info = {version}\n",
-                parts=FOREIGN_PARTS)
+                parts=FOREIGN_CELL)
     assert (r.stdout, r.returncode) == ("", 1)
     assert r.stderr.startswith(f"Python 3.{version[1]} is too old for cells")
     assert r.stderr.count("\n") == 1
@@ -72,5 +72,5 @@ def test_a_python_that_is_too_old_is_refused(version):
 
 def test_the_oldest_supported_python_is_accepted():
     r = program("1", before="import sys; sys.version_info = (3, 9, 0)\n",
-                parts=FOREIGN_PARTS)
+                parts=FOREIGN_CELL)
     assert (r.stdout, r.stderr) == ("1\n", "")

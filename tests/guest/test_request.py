@@ -6,13 +6,14 @@ import re
 import socket
 import subprocess
 
-from driver import FOREIGN_PARTS, LIMITS, LOAD, PARTS, PYTHON, memory
+from driver import (CELL, FOREIGN_CELL, LIMITS, LOAD, PYTHON, memory,
+                    until)
 
 
 class Early:
     """A driver that waits for its cell."""
 
-    def __init__(self, parts=PARTS, **how):
+    def __init__(self, parts=CELL, **how):
         self.driver, self.report = memory(parts), memory()
         self.ctl, theirs = socket.socketpair(socket.AF_UNIX,
                                              socket.SOCK_SEQPACKET)
@@ -65,6 +66,16 @@ def test_it_waits_for_its_cell_and_ends_without_one():
     waits.ctl.close()
     r, told = waits.end()
     assert (r.stdout, told) == ("", {}) and r.returncode != 0
+
+
+def test_site_does_its_part_while_no_cell_comes(tmp_path):
+    done = tmp_path / "done"
+    (tmp_path / "sitecustomize.py").write_text(f"open({str(done)!r}, 'w')")
+    rests = Early(env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    until(done.exists, "site has done its part")
+    r, told = rests.run("import sys; [exit is not None, 'site' in sys.modules]")
+    assert (r.stdout, r.stderr) == ("[True, True]\n", ""), r
+    assert told["json"] == [b"[true, true]"]
 
 
 def test_what_may_differ_from_start_to_start_does():
@@ -135,7 +146,7 @@ def test_a_cell_holds_no_file_of_the_request():
 
 
 def test_another_python_runs_the_source_of_the_driver():
-    r, told = request("6 * 7", parts=FOREIGN_PARTS)
+    r, told = request("6 * 7", parts=FOREIGN_CELL)
     assert r.stdout == "42\n" and told["json"] == [b"42"]
 
 

@@ -209,7 +209,8 @@ def test_a_full_disk_is_reported(cb):
 
 def test_a_file_size_limit_that_is_too_small_is_named(cb):
     small = ("sh", "-c", 'ulimit -f 16; exec "$@"', "sh")
-    r = cb.run("-c", "print(1)", wrapper=small)
+    assert cb.run("-c", "print(1)", wrapper=small).text == "1\n"
+    r = cb.run("-e", "1", wrapper=small)  # the driver is a file in memory
     assert r.code == 125, r
     assert "File too large" in r.said and "ulimit -f" in r.said, r
     # A cell's own limit strikes as it does in plain Python.

@@ -71,7 +71,7 @@ static void it_knows_only_what_it_was_offered(void **state)
 		assert_int_equal(
 			supplier_ask(sock,
 				&(struct supplier_question){t[i].python,
-					(enum spec_mode)t[i].mode, 0},
+					(enum spec_mode)t[i].mode},
 				&e),
 			0);
 		assert_int_equal(start_receive(sock, &e), -1);
@@ -111,7 +111,7 @@ static void it_holds_one_socket(void **state)
 	/* Its answer says that it is ready. */
 	assert_int_equal(
 		supplier_ask(sock,
-			&(struct supplier_question){9, SPEC_PROGRAM, 0}, &e),
+			&(struct supplier_question){9, SPEC_PROGRAM}, &e),
 		0);
 	assert_int_equal(start_receive(sock, &e), -1);
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
