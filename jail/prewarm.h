@@ -42,6 +42,8 @@ struct stock {
 			  * wait: more than cores would only be ready later */
 	int64_t rest_ms; /* make none ahead before: leave the host to a jail
 			  * that was just taken */
+	int idle;	 /* cores that had nothing to do a moment ago; 0: this
+			  * is not known */
 };
 
 struct stock_next {
@@ -51,8 +53,10 @@ struct stock_next {
 };
 
 /* The jail to begin next. First what somebody waits for; jails ahead one by
- * one, while no other is in the making. Jails that do not last are not replaced
- * without end: a lost one counts until the caller drops it. */
+ * one, while no other is in the making. Where cores are idle there may be more
+ * of them, and one beside a jail that was just taken, if that was the last.
+ * Jails that do not last are not replaced without end: a lost one counts until
+ * the caller drops it. */
 struct stock_next stock_next(const struct stock *s);
 
 /* Note a jail of that kind in the making. */
@@ -83,7 +87,7 @@ int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e);
 /* Keep sessions of this kind ready or in the making, and no more: those that
  * somebody waits for, and so many ahead. Fewer while there are too many of all
  * kinds. Those ahead are made one by one, and not in the first moments of a
- * session that was just taken. */
+ * session that was just taken, unless that was the last and a core is idle. */
 void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int waited,
 	int ahead);
 

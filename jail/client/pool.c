@@ -3,7 +3,8 @@
  * pool.c - sessions made ahead, for a front end that serves many requests
  *
  * Runs in:   front end, confined but for pool_open()
- * Holds:     the socket to the supplier; sessions ahead; those that are ending
+ * Holds:     the socket to the supplier; sessions ahead; those that are ending;
+ *            /proc/loadavg
  * Trusts:    the supplier
  * Leaves:    nothing: pool_close() waits for every session
  *
@@ -20,7 +21,9 @@
 #include "jail/jail.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +54,7 @@ struct ahead {
 struct pool {
 	int supplier;
 	pid_t pid; /* of the supplier */
+	int load;  /* /proc/loadavg, or -1 */
 	int most, taken;
 	struct stock stock;
 	struct kind *kinds;  /* of the stock */
@@ -80,9 +84,11 @@ int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e)
 	p->most = offer->most;
 	p->stock.at_once = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	p->polls = calloc((size_t)p->most + 1, sizeof(*p->polls));
+	p->load = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	p->pid = p->polls ? supplier_start(&o, &p->supplier, e)
 			  : err_errno(e, "make jails ahead");
 	if (p->pid < 0) {
+		fd_drop(&p->load);
 		free(p->polls);
 		free(p);
 		return -1;
@@ -176,6 +182,19 @@ static bool is_lost(const struct ahead *a)
 	return a->built_ms && a->failed_ms;
 }
 
+/* Cores on which nothing runs now. The kernel counts us, too. */
+static int count_idle(const struct pool *p)
+{
+	char text[64] = "";
+	int running;
+
+	if (p->load < 0 || pread(p->load, text, sizeof(text) - 1, 0) <= 0 ||
+		sscanf(text, "%*s %*s %*s %d/", &running) != 1 ||
+		running > p->stock.at_once)
+		return 0;
+	return p->stock.at_once + 1 - running;
+}
+
 /* Fill in what there is of each kind. */
 static void count_stock(struct pool *p)
 {
@@ -196,6 +215,10 @@ static void count_stock(struct pool *p)
 		k->lost += is_lost(a);
 		k->making += !a->built_ms && !a->failed_ms;
 	}
+	s->idle = 0;
+	for (int i = 0; i < s->n && s->idle == 0; i++)
+		if (s->kinds[i].have < s->kinds[i].waited + s->kinds[i].ahead)
+			s->idle = count_idle(p);
 }
 
 static int ask_supplier(struct pool *p, const struct stock_next *next)
@@ -372,7 +395,10 @@ int pool_timeout_ms(struct pool *p)
 	count_stock(p);
 	next = stock_next(&p->stock);
 	left = next.when_ms - now_ms();
-	return next.kind < 0 ? -1 : left > 0 ? (int)left : 0;
+	if (next.kind < 0)
+		return -1;
+	/* A core that has become idle since the last turn may not stay so. */
+	return left > 0 ? (int)left : p->stock.idle > 0;
 }
 
 size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max)
@@ -485,6 +511,7 @@ int pool_close(struct pool *p, struct err *e)
 	while (p->nending > 0)
 		close_ending(p, 0);
 	close(p->supplier);
+	fd_drop(&p->load);
 	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	r = p->left.msg[0] ? -1 : 0;
