@@ -31,8 +31,8 @@ class Client:
     """One connection, which is kept. A request goes out in one piece, as
     curl's does: http.client sends head and body one after the other."""
 
-    def __init__(self, port, path):
-        body = json.dumps(FORMS[path]).encode()
+    def __init__(self, port, path, body=None):
+        body = json.dumps(body or FORMS[path]).encode()
         self.request = (f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                         "Content-Type: application/json\r\n"
                         f"Content-Length: {len(body)}\r\n\r\n").encode() + body
@@ -73,20 +73,21 @@ class Server:
         self.tree = world.tree(self.process)
         time.sleep(1)  # until spares are made
 
-    def ask(self, path, n, gap=0):
+    def ask(self, path, n, gap=0, body=None):
         """The seconds that each of n requests took, one after the other."""
-        client, times = Client(self.port, path), []
+        client, times = Client(self.port, path, body), []
         for _ in range(n):
             times.append(client.ask())
             time.sleep(gap)
         client.socket.close()
         return times
 
-    def ask_together(self, path, n):
-        """n requests of all clients at once: seconds of each, and in all."""
+    def ask_together(self, path, n, clients=CLIENTS):
+        """n requests of so many clients at once: seconds of each, and in
+        all."""
         times = []
         threads = [threading.Thread(target=lambda: times.extend(
-            self.ask(path, n // CLIENTS))) for _ in range(CLIENTS)]
+            self.ask(path, n // clients))) for _ in range(clients)]
         start = time.perf_counter()
         for t in threads:
             t.start()
