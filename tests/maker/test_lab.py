@@ -260,6 +260,8 @@ def commands_of_the_page():
     return re.findall(r"(?m)^ +root@lab# (.*)$", page)
 
 
+@pytest.mark.alone
+@pytest.mark.limit(240)
 def test_the_commands_of_the_page_do_what_it_says(host):
     """Each, in its order; then thirty students come at once, a third of them
     hostile."""
