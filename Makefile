@@ -1,9 +1,13 @@
 # Cellblock. `make run` and `make test` are all a newcomer needs; `make help`
 # lists the rest. Everything that is made lands in $(BUILD).
 
-VERSION  := 0.1
+# The one place that has the version is the first line of debian/changelog.
+VERSION  := $(shell sed -n '1s/^cellblock (\(.*\)).*/\1/p' debian/changelog)
 BUILD    ?= build
 PREFIX   ?= /usr/local
+UNITDIR  ?= $(PREFIX)/lib/systemd/system
+ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
+DOCDIR   ?= $(PREFIX)/share/doc/cellblock
 CC       ?= gcc
 CLANG    ?= clang
 HOST_CC  ?= $(CC)
@@ -45,7 +49,6 @@ OBJ      += $(if $(SAN),$(BUILD)/tests/lib/asan.o)
 LIB      := $(BUILD)/libcellblock.a
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
-SYSTEMD  := $(wildcard etc/systemd/*.service etc/systemd/*.socket)
 GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h \
             $(BUILD)/gen/mcp_tools.h $(BUILD)/gen/openapi.h $(BUILD)/gen/help.h \
             $(BUILD)/gen/fields.h $(BUILD)/gen/docs.h
@@ -65,8 +68,8 @@ FUZZ_CC   = $(CLANG) -std=gnu17 -O1 -g1 $(CPPFLAGS) -UCELLBLOCK_VERSION \
 PARALLEL := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null))
 
 .PHONY: all deps build everything run test test-all test-vm check \
-        unit asan fuzz fuzzers bench tidy format install install-apparmor \
-        uninstall clean help
+        unit asan fuzz fuzzers bench tidy format install install-package \
+        install-apparmor uninstall deb clean help
 
 all: build
 
@@ -268,38 +271,49 @@ tidy: $(GEN)
 format:
 	clang-format -i $(SRC) $(GUEST_SRC) $(shell find jail repl -name '*.h') $(UNIT_SRC)
 
+# What is installed besides the program, as FILE:PLACE. A command that a file
+# gives with the path of the program has the path in $(PREFIX) afterwards.
+SYSTEMD  := $(wildcard etc/systemd/*.service etc/systemd/*.socket)
+EXAMPLES := $(addprefix etc/,cellblock.conf sshd_config.d/cellblock.conf \
+              apparmor.d/cellblock haproxy/haproxy.cfg nginx/cellblock.conf \
+              caddy/Caddyfile container/seccomp.json kubernetes/cellblock.yaml)
+SHIPPED  := $(foreach n,1 5 8,$(foreach f,$(wildcard man/*.$n),\
+              $f:$(PREFIX)/share/man/man$n/$(notdir $f))) \
+            $(foreach f,$(SYSTEMD),$f:$(UNITDIR)/$(notdir $f)) \
+            $(foreach d,sysusers.d tmpfiles.d,\
+              etc/$d/cellblock.conf:$(PREFIX)/lib/$d/cellblock.conf) \
+            lab/cellblock-lab:$(PREFIX)/sbin/cellblock-lab \
+            completions/cellblock.bash:$(PREFIX)/share/bash-completion/completions/cellblock \
+            completions/cellblock.zsh:$(ZSHDIR)/_cellblock \
+            completions/cellblock.fish:$(PREFIX)/share/fish/vendor_completions.d/cellblock.fish \
+            $(foreach f,$(wildcard docs/*.md),$f:$(DOCDIR)/$(notdir $f)) \
+            $(foreach f,$(EXAMPLES),$f:$(DOCDIR)/$(f:etc/%=%)) \
+            etc/systemd/user-.slice.d/cellblock.conf:$(DOCDIR)/user-.slice.d/cellblock.conf
+# What a package has besides: it may change the host's configuration.
+PACKAGED := etc/cellblock.conf:/etc/cellblock/cellblock.conf \
+            etc/package/end-sessions:$(PREFIX)/lib/cellblock/end-sessions
+
+define copy
+	@set -e; for f in $(1); do \
+	  from=$${f%%:*}; to=$(DESTDIR)$${f#*:}; install -d "$${to%/*}"; \
+	  sed 's|/usr/local/bin/cellblock -|$(PREFIX)/bin/cellblock -|' "$$from" \
+	    >"$$to"; mode=644; test ! -x "$$from" || mode=755; \
+	  chmod $$mode "$$to"; done
+endef
+
 ## make install    to $(PREFIX) (/usr/local); DESTDIR is honoured
 install: build
 	install -Dm755 $(BUILD)/cellblock $(DESTDIR)$(PREFIX)/bin/cellblock
-	install -Dm644 man/cellblock.1 $(DESTDIR)$(PREFIX)/share/man/man1/cellblock.1
-	install -Dm644 man/cellblock.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/cellblock.conf.5
-	install -Dm644 man/cellblock-maker.8 $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-maker.8
-	install -Dm644 man/cellblock-lab.8 $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-lab.8
-	install -Dm755 lab/cellblock-lab $(DESTDIR)$(PREFIX)/sbin/cellblock-lab
-	install -Dm644 docs/LAB.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/LAB.md
-	install -Dm644 etc/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/cellblock.conf
-	install -Dm644 docs/JSON.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/JSON.md
-	install -Dm644 docs/PROXY.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/PROXY.md
-	install -Dm644 docs/PEERS.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/PEERS.md
-	install -d $(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d
-	sed 's|/usr/local/|$(PREFIX)/|' etc/sshd_config.d/cellblock.conf \
-		>$(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d/cellblock.conf
-	install -Dm644 etc/systemd/user-.slice.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/user-.slice.d/cellblock.conf
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	for u in $(SYSTEMD); do \
-		sed 's|/usr/local/|$(PREFIX)/|' $$u \
-		>$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/} || exit; done
-	install -Dm644 etc/apparmor.d/cellblock $(DESTDIR)$(PREFIX)/share/doc/cellblock/apparmor.d/cellblock
-	install -Dm644 etc/haproxy/haproxy.cfg $(DESTDIR)$(PREFIX)/share/doc/cellblock/haproxy/haproxy.cfg
-	install -Dm644 etc/nginx/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/nginx/cellblock.conf
-	install -Dm644 etc/caddy/Caddyfile $(DESTDIR)$(PREFIX)/share/doc/cellblock/caddy/Caddyfile
-	install -Dm644 docs/CONTAINER.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/CONTAINER.md
-	install -Dm644 etc/container/seccomp.json $(DESTDIR)$(PREFIX)/share/doc/cellblock/container/seccomp.json
-	install -Dm644 etc/kubernetes/cellblock.yaml $(DESTDIR)$(PREFIX)/share/doc/cellblock/kubernetes/cellblock.yaml
-	install -Dm644 etc/sysusers.d/cellblock.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf
-	install -Dm644 completions/cellblock.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cellblock
-	install -Dm644 completions/cellblock.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cellblock
-	install -Dm644 completions/cellblock.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cellblock.fish
+	$(call copy,$(SHIPPED))
+
+# With PREFIX=/usr, for debian/rules.
+install-package: install
+	$(call copy,$(PACKAGED))
+
+## make deb        the package for Debian, in $(BUILD)/deb; needs mmdebstrap
+# (SUITE=bookworm, MIRROR=URL: for and from which Debian)
+deb:
+	@BUILD=$(BUILD) tools/deb $(SUITE) $(MIRROR)
 
 ## make install-apparmor  allow user namespaces where AppArmor restricts them
 install-apparmor:
@@ -307,18 +321,9 @@ install-apparmor:
 	apparmor_parser -r $(DESTDIR)/etc/apparmor.d/cellblock
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/cellblock \
-	  $(DESTDIR)$(PREFIX)/share/man/man1/cellblock.1 \
-	  $(DESTDIR)$(PREFIX)/share/man/man5/cellblock.conf.5 \
-	  $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-maker.8 \
-	  $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-lab.8 \
-	  $(DESTDIR)$(PREFIX)/sbin/cellblock-lab \
-	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cellblock \
-	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cellblock \
-	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cellblock.fish \
-	  $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf \
-	  $(patsubst etc/systemd/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(SYSTEMD))
-	rm -rf $(DESTDIR)$(PREFIX)/share/doc/cellblock
+	rm -f $(addprefix $(DESTDIR),$(PREFIX)/bin/cellblock \
+	  $(foreach f,$(SHIPPED),$(lastword $(subst :, ,$f))))
+	rm -rf $(DESTDIR)$(DOCDIR)
 
 clean:
 	rm -rf $(BUILD)

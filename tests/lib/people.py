@@ -78,11 +78,12 @@ def make_person(directory, build):
     top = directory / "tree"
     ignore = shutil.ignore_patterns("__pycache__", ".git", "corpus")
     parts = {p: p for p in ("tests", "jail", "repl", "etc", "man",
-                            "docs", "completions", "tools", "lab")}
+                            "docs", "completions", "tools", "debian", "lab")}
     for part, to in {**parts, f"{build}/gen": "build/gen"}.items():
         if (TOP / part).is_dir():
             shutil.copytree(TOP / part, top / to, ignore=ignore)
-    for path in TOP / "Makefile", TOP / "Containerfile", *TOP.glob("*.md"):
+    for path in (TOP / "Makefile", TOP / "Containerfile", TOP / "LICENSE",
+                 *TOP.glob("*.md")):
         shutil.copy(path, top)
     binary = top / "bin" / "cellblock"
     binary.parent.mkdir(parents=True)
