@@ -69,7 +69,7 @@ PARALLEL := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null))
 
 .PHONY: all deps build everything run test test-all test-vm check \
         unit asan fuzz fuzzers bench tidy format install install-package \
-        install-apparmor uninstall deb clean help
+        install-apparmor uninstall deb rpm clean help
 
 all: build
 
@@ -306,7 +306,7 @@ install: build
 	install -Dm755 $(BUILD)/cellblock $(DESTDIR)$(PREFIX)/bin/cellblock
 	$(call copy,$(SHIPPED))
 
-# With PREFIX=/usr, for debian/rules.
+# With PREFIX=/usr, for debian/rules and the spec file.
 install-package: install
 	$(call copy,$(PACKAGED))
 
@@ -314,6 +314,10 @@ install-package: install
 # (SUITE=bookworm, MIRROR=URL: for and from which Debian)
 deb:
 	@BUILD=$(BUILD) tools/deb $(SUITE) $(MIRROR)
+
+## make rpm        the package for Fedora, in $(BUILD)/rpm; needs rpmbuild
+rpm:
+	@BUILD=$(BUILD) VERSION=$(VERSION) tools/rpm
 
 ## make install-apparmor  allow user namespaces where AppArmor restricts them
 install-apparmor:

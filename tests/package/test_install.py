@@ -72,11 +72,12 @@ def test_only_a_package_touches_the_hosts_configuration(tmp_path):
 
 
 def test_the_version_stands_in_one_place(cb):
-    """In debian/changelog: the program and make have it from there."""
+    """In debian/changelog: the program, the spec file and make have it from
+    there."""
     version = re.match(r"cellblock \((\S+)\)",
                        (TOP / "debian/changelog").read_text())[1]
     assert cb.run("--version").text == f"cellblock {version}\n"
-    for path in "Makefile", "tools/deb":
+    for path in "Makefile", "etc/rpm/cellblock.spec", "tools/deb", "tools/rpm":
         assert version not in re.findall(r"\d[\w.]*\d", (
             TOP / path).read_text()), path
 
@@ -106,3 +107,14 @@ def test_make_deb_says_what_to_install(tmp_path, lacks, kept, advice):
                        env={"PATH": str(bin_), "BUILD": str(tmp_path / "b")})
     assert r.returncode == 1 and advice in r.stderr, (lacks, r)
     assert "as root" in r.stderr, r
+
+
+def test_make_rpm_says_what_to_install(tmp_path):
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    for name in "sh", "dirname":
+        (bin_ / name).symlink_to(f"/usr/bin/{name}")
+    r = subprocess.run([TOP / "tools/rpm"], capture_output=True, text=True,
+                       check=False, env={"PATH": str(bin_), "VERSION": "1",
+                                         "BUILD": str(tmp_path / "b")})
+    assert r.returncode == 1 and "install rpm" in r.stderr, r
