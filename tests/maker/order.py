@@ -65,7 +65,7 @@ BUILT_IN = built_in()
 
 def order(**changes):
     """The largest that is allowed, but for the changes."""
-    o = Order(version=4, mode=1, term=b"xterm")
+    o = Order(version=5, mode=1, term=b"xterm")
     for name, value in BUILT_IN.items():
         setattr(o.limits, name, value)
     for name, value in changes.items():
