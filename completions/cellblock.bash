@@ -17,7 +17,7 @@ serve.token_file serve.sessions serve.sessions_per_client serve.drain serve.name
 serve.log serve.log_to
 serve.answers serve.answers_size serve.answers_keep serve.away
 terminal.escapes terminal.prompt terminal.colour
-terminal.banner terminal.keys terminal.suggest terminal.pictures log.syslog
+terminal.banner terminal.keys terminal.suggest terminal.history terminal.pictures log.syslog
 log.transcript policy.locked policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config

@@ -123,6 +123,7 @@ function __cellblock_keys
 		terminal.banner 'show the version and the limits when a session starts' \
 		terminal.keys 'keys of the editor' \
 		terminal.suggest 'show how the text went on in an earlier cell, and parameters of calls' \
+		terminal.history 'keep cells for later sessions, and show those of earlier ones' \
 		terminal.pictures 'how pictures are drawn' \
 		log.syslog 'record who had or watched a session, when, and which limit was reached' \
 		log.transcript 'directory for transcripts of sessions' \

@@ -28,6 +28,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* True if cells of other days are known, and this session's kept. Otherwise
+ * Up, Ctrl-R and suggestions would show what :history may not. */
+static bool keeps_history(const struct config *cfg)
+{
+	return cfg->history && config_allows_command(cfg, "history");
+}
+
 /* Open the history, and make its directory if that is missing. A failure is not
  * fatal. */
 static void open_history(struct invocation *r)
@@ -43,7 +50,9 @@ static void open_history(struct invocation *r)
 		sizeof(r->state_dir));
 	if (n == 0) {
 		snprintf(path, sizeof(path), "%s/history", r->state_dir);
-		n = r->history ? history_attach_path(r->history, path, e) : -1;
+		n = r->history && !keeps_history(&r->cfg) ? 0
+		    : r->history ? history_attach_path(r->history, path, e)
+				 : -1;
 	} else {
 		err_set(e, "history not kept: there is no home");
 	}

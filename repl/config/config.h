@@ -76,7 +76,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 75
+#define CONFIG_NKEYS 76
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -148,8 +148,9 @@ struct config {
 	char *pattern;		    /* of files in an answer */
 	struct strlist upload_from; /* directories */
 	struct strlist download_to;
-	bool remote; /* scp, sftp and rsync over ssh are served */
-	bool share;  /* programs over ssh run in the home of a session */
+	bool remote;  /* scp, sftp and rsync over ssh are served */
+	bool history; /* of earlier sessions */
+	bool share;   /* programs over ssh run in the home of a session */
 	/* [python] */
 	struct strlist executable;  /* never empty; first is the default */
 	char *packages;		    /* directory, or NULL */

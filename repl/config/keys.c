@@ -185,6 +185,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		WORDS({"emacs", KEYS_EMACS, 0}, {"vi", KEYS_VI, 0})},
 	{"terminal", "suggest", CONFIG_BOOL, FIELD(suggest), "yes", 0, 0,
 		TIGHTEN_ANY, "show how the text went on in an earlier cell, and parameters of calls", NULL},
+	{"terminal", "history", CONFIG_BOOL, FIELD(history), "yes", 0, 0,
+		TIGHTEN_LOWER, "keep cells for later sessions, and show those of earlier ones", NULL},
 	{"terminal", "pictures", CONFIG_WORD, FIELD(pictures), "auto", 0, 0,
 		TIGHTEN_ANY, "how pictures are drawn",
 		WORDS({"auto", PICTURES_AUTO, 0}, {"blocks", PICTURES_BLOCKS, 0},

@@ -199,6 +199,36 @@ def test_history_is_kept_for_the_next_session(cb):
     s.wait_prompt()
 
 
+@pytest.mark.parametrize("args", [
+    ("terminal.history=no",), ("policy.commands=help quit undo",)])
+def test_cells_of_earlier_sessions_are_not_shown_where_that_is_off(cb, args):
+    s = cb.session()
+    s.run("secret = 'of yesterday'")
+    assert s.leave() == 0
+    before = (cb.home / ".local/state/cellblock/history").read_text()
+    more = [x for a in args for x in ("-s", a)]
+    s = cb.session(*more)
+    s.run("today = 1")
+    s.type("sec")
+    s.expect("^>>> sec$")
+    s.type("\x03")
+    s.wait_prompt()
+    s.type("\x12of yest")
+    s.expect("no match: of yest")
+    s.type("\x03\x03")
+    s.wait_prompt()
+    s.type("\x1b[A\x1b[A\x1b[A + 41\r")     # there is one cell to go up to
+    s.expect(r"^>>> today = 1 \+ 41$")
+    s.wait_prompt()
+    assert "yesterday" not in s.all_text()
+    assert s.leave() == 0
+    assert (cb.home / ".local/state/cellblock/history").read_text() == before
+    # The control.
+    s = cb.session()
+    s.type("\x12secret")
+    s.expect("of yesterday")
+
+
 def test_history_counts_the_cells_that_are_not_shown(cb):
     state = cb.home / ".local" / "state" / "cellblock"
     state.mkdir(parents=True, mode=0o700)
