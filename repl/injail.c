@@ -146,7 +146,7 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 	/* If the warden waits for this core, let it start the program now. */
 	if (r->early)
 		sched_yield();
-	run_must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
+	run_open_log(r, session);
 	c.control = r->control;
 	run_must_for_jail(confine_front(&c, &e), &e);
 }

@@ -106,6 +106,24 @@ static int run_check(struct invocation *r)
 	return status;
 }
 
+/* --check-config: each interpreter must be there. The exit status. */
+static int check_interpreters(const struct invocation *r)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < r->cfg.executable.n; i++) {
+		struct err e = {0};
+
+		if (setup_check_python(r->cfg.executable.items[i], &e) == 0)
+			continue;
+		err_hint(&e, "python.executable (%s)",
+			config_source(&r->cfg, "python.executable"));
+		terminal_refuse(&e);
+		status = run_exit_status(&e);
+	}
+	return status;
+}
+
 /* Go back to a session, or begin one. Returns the exit status. */
 static int run_at_terminal(struct invocation *r)
 {
@@ -135,7 +153,7 @@ static int run_mode(struct invocation *r)
 		run_load_config(r);
 		run_set_locale();
 		config_print_merged(stdout, &r->cfg);
-		return 0;
+		return check_interpreters(r);
 	case OPTIONS_CHECK:
 		run_load_config(r);
 		run_set_locale();

@@ -209,7 +209,7 @@ static void start_remote(struct invocation *r)
 		.cfg = &r->cfg, .opt = &r->opt, .home = r->person.home};
 
 	terminal_open(&r->term, r->cfg.colour);
-	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
+	run_open_log(r, false);
 	run_must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
 	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
 	run_must_for_jail(confine_front(&c, &e), &e);

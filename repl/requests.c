@@ -57,7 +57,7 @@ int requests_eval(struct invocation *r)
 	make_spec(r, "--eval", SPEC_PROGRAM);
 	run_must_for_jail(eval_open(&ev, &r->cfg, &r->spec, &e), &e);
 	run_set_locale();
-	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
+	run_open_log(r, false);
 	ev.log = &r->log;
 	run_find_slots(r, &ev.slots);
 	confine_requests(r, false, &e);
@@ -78,7 +78,7 @@ int requests_mcp(struct invocation *r)
 	make_spec(r, "--mcp", SPEC_SESSION);
 	run_must_for_jail(mcp_open(&m, &r->cfg, &r->spec, &e), &e);
 	run_set_locale();
-	run_must(log_open(&r->log, &r->cfg, r->person.name, true, &e), &e);
+	run_open_log(r, true);
 	run_claim_slot(r);
 	confine_requests(r, false, &e);
 	status = mcp_run(m, &r->log, &e);
@@ -131,7 +131,7 @@ int requests_serve(struct invocation *r)
 	run_must(serve_open(&s, &r->cfg, &r->spec, &source, r->opt.text, &e),
 		&e);
 	run_set_locale();
-	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
+	run_open_log(r, false);
 	run_must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
 	open_control(r, s);
 	confine_requests(r, true, &e);

@@ -203,6 +203,20 @@ void run_find_places(
 		of->state_dir = state;
 }
 
+void run_open_log(struct invocation *r, bool session)
+{
+	struct err e = {0};
+	char from[64];
+
+	run_must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
+	client_from(from, sizeof(from));
+	log_begin(&r->log, session ? "session" : "program",
+		r->control && control_is_open(r->control)
+			? control_id(r->control)
+			: 0,
+		from);
+}
+
 int run_end(struct invocation *r, int status, const struct err *e)
 {
 	log_close(&r->log, status < 0 ? run_exit_status(e) : status);

@@ -198,6 +198,10 @@ void run_claim_slot(struct invocation *r);
 void run_find_places(
 	const struct invocation *r, struct rundir_of *of, char *state);
 
+/* Open the log, and log what begins: a session, or else a program. It has its
+ * number, and the address that it was begun from. Or end. */
+void run_open_log(struct invocation *r, bool session);
+
 /* Log the exit status, and return it. If `status` is below 0, end by run_die().
  */
 int run_end(struct invocation *r, int status, const struct err *e);

@@ -8,6 +8,7 @@
  */
 #include "procstat.h"
 
+#include "err.h"
 #include "io.h"
 
 #include <dirent.h>
@@ -142,4 +143,20 @@ int procstat_each(int dirfd, const char *path, int least,
 		close(fd);
 	errno = saved;
 	return r;
+}
+
+int procstat_set_title(const char *name, struct err *e)
+{
+	struct procstat st;
+	size_t n;
+
+	if (procstat_read(AT_FDCWD, "/proc/self/stat", &st) < 0)
+		return err_errno(e, "hide the command line");
+	if (!st.args || st.args_end < st.args)
+		return err_set(e, "hide the command line: it is not found");
+	n = st.args_end - st.args;
+	memset((char *)st.args, 0, n);
+	if (n > strlen(name))
+		memcpy((char *)st.args, name, strlen(name));
+	return 0;
 }

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct err;
+
 /* Process numbers are those of the /proc that was read. */
 struct procstat {
 	pid_t pid, ppid, pgrp, session, tpgid;
@@ -37,5 +39,10 @@ int procstat_read(int dirfd, const char *path, struct procstat *st);
  * be seen. */
 int procstat_each(int dirfd, const char *path, int least,
 	int (*visit)(int, void *), void *arg);
+
+/* Overwrite our command line with a name, if that is no longer. It may name
+ * files of the host, which pid 1 of a jail must not show there; and a child of
+ * root's maker is no maker. Whoever needs the arguments has copied them. */
+int procstat_set_title(const char *name, struct err *e);
 
 #endif

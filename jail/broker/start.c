@@ -13,6 +13,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/procstat.h"
 #include "jail/base/sys.h"
 #include "jail/warden/warden.h"
 
@@ -90,6 +91,7 @@ _Noreturn void start_run(int sock, const struct jail_spec *spec)
 	raise_descriptors();
 	raise_core();
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	procstat_set_title("cellblock-warden", NULL);
 	warden_loop_run(sock, spec);
 }
 

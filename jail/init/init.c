@@ -89,27 +89,6 @@ static void tell_error(struct pid1 *p, const struct err *e)
 	tell_warden(p, &m, NULL, 0);
 }
 
-/*
- * Pid 1 has the front end's command line, and everything in the jail can read
- * it in /proc. It may name files of the host. The warden has parsed it already.
- */
-static int hide_command_line(struct err *e)
-{
-	static const char name[] = "cellblock-init";
-	struct procstat st;
-	size_t n;
-
-	if (procstat_read(AT_FDCWD, "/proc/self/stat", &st) < 0)
-		return err_errno(e, "hide the command line");
-	if (!st.args || st.args_end < st.args)
-		return err_set(e, "hide the command line: it is not found");
-	n = st.args_end - st.args;
-	memset((char *)st.args, 0, n);
-	if (n >= sizeof(name))
-		memcpy((char *)st.args, name, sizeof(name));
-	return 0;
-}
-
 /* The memory of all sessions together has a limit, too (maker.memory). When
  * that is used up the kernel kills what is in a jail before it kills anybody's
  * warden. Where /proc may not be written all have one score. */
@@ -187,7 +166,8 @@ static int build_jail(struct pid1 *p, struct err *e)
 		return err_errno(e, "look at the pid namespace");
 	m.ns_dev = ns.st_dev;
 	m.ns_ino = ns.st_ino;
-	if (hide_command_line(e) < 0 || go_before_warden(e) < 0 ||
+	if (procstat_set_title("cellblock-init", e) < 0 ||
+		go_before_warden(e) < 0 ||
 		cgroup_enter(p->in.cgroup, 0, e) < 0 ||
 		ident_close_fds(ours, 6, e) < 0)
 		return -1;

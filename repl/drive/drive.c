@@ -131,9 +131,11 @@ static void note_event(struct drive *d, struct jail_event *ev)
 		break;
 	case JAIL_DONE:
 		note_done(d, &ev->done);
+		log_usage(d->log, ev->done.cpu_ms, ev->done.peak_bytes);
 		break;
 	case JAIL_EXITED:
 		d->program = ev->program;
+		log_usage(d->log, ev->program.cpu_ms, ev->program.peak_bytes);
 		note_end(d);
 		break;
 	case JAIL_LIMIT:

@@ -85,6 +85,7 @@ struct log {
 	uint64_t cell_seen; /* bytes that the cell wrote */
 	int error;	    /* why the transcript has a gap */
 	bool told;	    /* the gap was reported */
+	int64_t cpu_ms, peak_bytes;
 };
 
 /* Begin, before the front end confines itself. Only a session has a
@@ -92,6 +93,17 @@ struct log {
  * cannot write one. */
 int log_open(struct log *l, const struct config *cfg, const char *user,
 	bool session, struct err *e);
+
+/* Log what began: "session 3 from 198.51.100.2". `number` 0: none; `from` may
+ * be empty. */
+void log_begin(
+	const struct log *l, const char *what, int number, const char *from);
+
+/* Note what a cell, or the program, has used. `l` may be NULL. */
+void log_usage(struct log *l, int64_t cpu_ms, int64_t peak_bytes);
+
+/* Log who ended a session, and the reason, which may be empty. */
+void log_end(const struct log *l, const char *who, const char *why);
 
 /* End, with the exit status. */
 void log_close(struct log *l, int status);

@@ -69,18 +69,54 @@ int log_open(struct log *l, const struct config *cfg, const char *user,
 		create_transcript(l, cfg->transcript, l->user, e) < 0)
 		return -1;
 	l->to_syslog = cfg->syslog;
-	if (l->to_syslog) {
+	if (l->to_syslog)
 		openlog("cellblock", LOG_NDELAY | LOG_PID, LOG_AUTHPRIV);
-		syslog(LOG_INFO, "%s: %s started", l->user,
-			session ? "session" : "program");
-	}
 	return 0;
+}
+
+void log_begin(
+	const struct log *l, const char *what, int number, const char *from)
+{
+	char safe[160], text[64] = "";
+
+	text_safe(safe, sizeof(safe), from, strlen(from));
+	if (number)
+		snprintf(text, sizeof(text), " %d", number);
+	if (l->to_syslog)
+		syslog(LOG_INFO, "%s: %s%s started%s%s", l->user, what, text,
+			*safe ? " from " : "", safe);
+}
+
+void log_usage(struct log *l, int64_t cpu_ms, int64_t peak_bytes)
+{
+	if (!l)
+		return;
+	l->cpu_ms += cpu_ms;
+	if (peak_bytes > l->peak_bytes)
+		l->peak_bytes = peak_bytes;
+}
+
+void log_end(const struct log *l, const char *who, const char *why)
+{
+	char safe[1024];
+
+	text_safe(safe, sizeof(safe), why, strlen(why));
+	if (l->to_syslog)
+		syslog(LOG_INFO, "%s: ended by %s%s%s", l->user, who,
+			*safe ? ": " : "", safe);
 }
 
 void log_close(struct log *l, int status)
 {
+	char cpu[TEXT_HUMAN], peak[TEXT_HUMAN];
+
 	if (l->to_syslog) {
-		syslog(LOG_INFO, "%s: ended with status %d", l->user, status);
+		syslog(LOG_INFO,
+			"%s: ended with status %d, CPU time %s, memory at "
+			"most %s",
+			l->user, status, text_time(cpu, l->cpu_ms),
+			l->peak_bytes ? text_size(peak, (uint64_t)l->peak_bytes)
+				      : "unknown");
 		closelog();
 	}
 	l->to_syslog = false;

@@ -71,7 +71,8 @@ struct hostfs {
 	bool locked;
 	const char *home; /* what ~ stands for; borrowed, may be NULL */
 	struct hostfs_root *roots[2];
-	size_t n_roots[2]; /* by enum hostfs_use */
+	size_t n_roots[2];     /* by enum hostfs_use */
+	const char *source[2]; /* where the roots are configured; borrowed */
 };
 
 /* Open the roots of a locked session. A missing root is skipped and counts as

@@ -53,10 +53,20 @@ static int open_roots(struct hostfs *h, enum hostfs_use use,
 	return 0;
 }
 
+static const char *const keys[] = {
+	[HOSTFS_READ] = "files.upload_from",
+	[HOSTFS_WRITE] = "files.download_to",
+};
+
 int hostfs_open(struct hostfs *h, const struct config *cfg, const char *home,
 	struct err *e)
 {
-	*h = (struct hostfs){.locked = cfg->locked, .home = home};
+	*h = (struct hostfs){.locked = cfg->locked,
+		.home = home,
+		.source = {
+			[HOSTFS_READ] = config_source(cfg, keys[HOSTFS_READ]),
+			[HOSTFS_WRITE] =
+				config_source(cfg, keys[HOSTFS_WRITE])}};
 	if (!h->locked)
 		return 0;
 	if (open_roots(h, HOSTFS_READ, &cfg->upload_from, e) < 0)
@@ -141,9 +151,12 @@ static int refuse_path(const struct hostfs *h, enum hostfs_use use,
 	const char *verb = use == HOSTFS_READ ? "upload from" : "download to";
 
 	if (!h->n_roots[use])
-		return err_set(e, "this session may not %s the host", verb);
-	err_set(e, "%s: this session may only %s %s", path, verb,
-		h->roots[use][0].path);
+		return err_set(e,
+			"this session may not %s the host: %s names no "
+			"directory that is there (%s)",
+			verb, keys[use], h->source[use]);
+	err_set(e, "%s: this session may only %s %s: %s (%s)", path, verb,
+		h->roots[use][0].path, keys[use], h->source[use]);
 	if (e)
 		e->code = EACCES;
 	return -1;

@@ -69,8 +69,7 @@ static const char *end_session(struct sessions *s,
 	snprintf(why, sizeof(why), "%s%s%s", by, *text ? ": " : "", text);
 	if (!sessions_stop(s, v->request.number, why))
 		return "this server has no such session";
-	log_attach(log, "session of a client ended by",
-		v->uid == geteuid() ? "the server's user" : "root");
+	log_end(log, v->uid == geteuid() ? "the server's user" : "root", text);
 	return NULL;
 }
 

@@ -631,6 +631,10 @@ const char *const *setup_env(const char *to[static SETUP_LIST + 2],
 /* Copy `term`, or "dumb" if that cannot be the name of a terminal. */
 void setup_term(char *buf, size_t size, const char *term);
 
+/* Check that an interpreter is there, and a program. 0, or -1 with e of kind
+ * ERR_CONFIG. */
+int setup_check_python(const char *path, struct err *e);
+
 /* Fill a spec. Borrows `cfg` and `s`. 0, or -1 with e (ERR_CONFIG). */
 int setup_spec(struct jail_spec *spec, struct setup *s,
 	const struct config *cfg, const struct options *opt,

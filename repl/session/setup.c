@@ -71,8 +71,7 @@ const char *const *setup_env(const char *to[static SETUP_LIST + 2],
 	return to;
 }
 
-/* Check the interpreter that an option names before anything begins. */
-static int check_python(const char *path, struct err *e)
+int setup_check_python(const char *path, struct err *e)
 {
 	struct stat st;
 
@@ -82,7 +81,7 @@ static int check_python(const char *path, struct err *e)
 		err_set(e, "python: %s: not a program", path);
 	else
 		return 0;
-	return err_kind_set(e, ERR_USAGE);
+	return err_kind_set(e, ERR_CONFIG);
 }
 
 int setup_spec(struct jail_spec *spec, struct setup *s,
@@ -92,8 +91,9 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 	if (config_choose_python(
 		    cfg, opt->python, s->python, sizeof(s->python), e) < 0)
 		return -1;
-	if (opt->python && check_python(s->python, e) < 0)
-		return -1;
+	/* An option is checked before anything begins. */
+	if (opt->python && setup_check_python(s->python, e) < 0)
+		return err_kind_set(e, ERR_USAGE);
 	setup_term(s->term, sizeof(s->term), getenv("TERM"));
 	*spec = (struct jail_spec){
 		.limits = cfg->limits,

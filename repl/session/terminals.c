@@ -553,8 +553,8 @@ static void serve_client(struct session *s, struct control_request *v)
 		break;
 	case ATTACH_END:
 		show_message(s, v, "ended by");
-		log_attach(s->log, "ended by",
-			v->uid == geteuid() ? "the person" : "root");
+		log_end(s->log, v->uid == geteuid() ? "the person" : "root",
+			v->request.text);
 		session_end_by(s, SIGTERM);
 		why = NULL;
 		break;

@@ -10,6 +10,7 @@ import hosttree
 import pytest
 import term
 from lingering import SPOILT, spoil
+from makerhost import start
 
 
 class Root:
@@ -172,3 +173,21 @@ s.bind({place!r} + '/1')
     said = ann.run("--sessions", "--json").text
     assert [e["number"] for e in json.loads(said)] == ["1"]
     hosttree.until(lambda: ann.run("--end", "1").code == 0, "its end")
+
+
+@pytest.mark.parametrize("spare", [0, 1])
+def test_a_warden_is_not_called_the_maker(host, spare):
+    """In ps, where an administrator looks for what runs."""
+    ann, _ = start(host, spare)
+    s = ann.session().start()
+    front = json.loads(ann.run("--sessions", "--json").text)[0]["pid"]
+    assert front
+    names = {}
+    for pid in hosttree.descendants(host.maker.pid):
+        with open(f"/proc/{pid}/cmdline") as f:
+            names[pid] = f.read().rstrip("\0")
+    titles = list(names.values())
+    assert titles.count("cellblock-warden") >= 1, names
+    # The control: what waits for a request is still the maker.
+    assert any("--maker" in x for x in titles), names
+    s.leave()

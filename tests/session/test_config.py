@@ -310,3 +310,15 @@ def test_what_a_host_lacks_is_said_once(cb):
     third = cb.session()
     third.run("0")
     assert "[here memory" in third.all_text()
+
+
+def test_check_config_finds_an_interpreter_that_is_not_there(cb, tmp_path):
+    file = tmp_path / "c.conf"
+    file.write_text("[python]\nexecutable = /usr/bin/python3\n"
+                    "executable = /opt/none/python3\n")
+    r = cb.run("--check-config", str(file))
+    assert r.code == 78 and "/opt/none/python3" in r.said and \
+        "python.executable" in r.said, r
+    assert "[python]" in r.text    # what is merged is shown all the same
+    file.write_text("[python]\nexecutable = /usr/bin/python3\n")
+    assert cb.run("--check-config", str(file)).code == 0
