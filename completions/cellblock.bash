@@ -18,7 +18,7 @@ serve.log serve.log_to
 serve.answers serve.answers_size serve.answers_keep serve.away
 terminal.escapes terminal.prompt terminal.colour
 terminal.banner terminal.keys terminal.suggest terminal.history terminal.pictures log.syslog
-log.transcript policy.locked policy.commands'
+log.transcript policy.locked policy.programs policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
 --set --overwrite --quiet --verbose --help --version --eval --serve --maker --mcp

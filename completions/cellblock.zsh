@@ -82,6 +82,7 @@ _cellblock_keys()
 		'log.syslog:record who had or watched a session, when, and which limit was reached'
 		'log.transcript:directory for transcripts of sessions'
 		'policy.locked:the person'\''s own settings can only be stricter'
+		'policy.programs:programs of a login run, beside sessions'
 		'policy.commands:which \: commands are available'
 	)
 	_describe -t keys 'configuration key' keys -qS =

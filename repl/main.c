@@ -124,6 +124,20 @@ static int check_interpreters(const struct invocation *r)
 	return status;
 }
 
+/* A login may have sessions alone. */
+static void check_programs(const struct invocation *r)
+{
+	struct err e = {0};
+
+	if (r->login.kind == LOGIN_NOT || r->cfg.programs)
+		return;
+	err_set(&e, "no programs are run here: log in for a session");
+	err_hint(&e, "policy.programs = no (%s)",
+		config_source(&r->cfg, "policy.programs"));
+	err_kind_set(&e, ERR_CONFIG);
+	run_die(&e);
+}
+
 /* Go back to a session, or begin one. Returns the exit status. */
 static int run_at_terminal(struct invocation *r)
 {
@@ -193,6 +207,7 @@ static int run_mode(struct invocation *r)
 	case OPTIONS_CELL:
 	case OPTIONS_STDIN:
 		run_load_config(r);
+		check_programs(r);
 		return remote_run_shared(r, &status) ? status : injail_run(r);
 	}
 	return 1;

@@ -78,8 +78,8 @@ int requests_mcp(struct invocation *r)
 	make_spec(r, "--mcp", SPEC_SESSION);
 	run_must_for_jail(mcp_open(&m, &r->cfg, &r->spec, &e), &e);
 	run_set_locale();
-	run_open_log(r, true);
 	run_claim_slot(r);
+	run_open_log(r, true);
 	confine_requests(r, false, &e);
 	status = mcp_run(m, &r->log, &e);
 	if (mcp_close(m, &left) < 0) {

@@ -208,7 +208,12 @@ void run_open_log(struct invocation *r, bool session)
 	struct err e = {0};
 	char from[64];
 
-	run_must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
+	/* All that a login does is written down, but for copies. */
+	run_must(log_open(&r->log, &r->cfg, r->person.name,
+			 session || (r->login.kind != LOGIN_NOT &&
+					    r->opt.mode != OPTIONS_REMOTE),
+			 &e),
+		&e);
 	client_from(from, sizeof(from));
 	log_begin(&r->log, session ? "session" : "program",
 		r->control && control_is_open(r->control)

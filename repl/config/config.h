@@ -76,7 +76,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 76
+#define CONFIG_NKEYS 77
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -182,6 +182,7 @@ struct config {
 	char *transcript; /* directory, or NULL */
 	/* [policy] */
 	bool locked;
+	bool programs;		 /* of a login */
 	struct strlist commands; /* names, or the one word "all" */
 	/* file:line or --set for each key; NULL is built in */
 	char *sources[CONFIG_NKEYS];

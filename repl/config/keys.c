@@ -197,6 +197,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_NEVER, "directory for transcripts of sessions", NULL},
 	{"policy", "locked", CONFIG_BOOL, FIELD(locked), "no", 0, 0,
 		TIGHTEN_HIGHER, "the person's own settings can only be stricter", NULL},
+	{"policy", "programs", CONFIG_BOOL, FIELD(programs), "yes", 0, 0,
+		TIGHTEN_LOWER, "programs of a login run, beside sessions", NULL},
 	{"policy", "commands", CONFIG_NAMES, FIELD(commands), "all", 0, 64,
 		TIGHTEN_SUBSET, "which : commands are available", NULL},
 };

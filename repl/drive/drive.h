@@ -86,18 +86,18 @@ struct log {
 	int error;	    /* why the transcript has a gap */
 	bool told;	    /* the gap was reported */
 	int64_t cpu_ms, peak_bytes;
+	bool in_input; /* what was written last is of log_input() */
 };
 
-/* Begin, before the front end confines itself. Only a session has a
- * transcript. 0; -1 with e (ERR_CONFIG) if there must be a transcript and we
- * cannot write one. */
+/* Begin, before the front end confines itself; `wanted`: with a transcript, if
+ * log.transcript asks for one. 0; -1 with e (ERR_CONFIG) if there must be a
+ * transcript and we cannot write one. */
 int log_open(struct log *l, const struct config *cfg, const char *user,
-	bool session, struct err *e);
+	bool wanted, struct err *e);
 
 /* Log what began: "session 3 from 198.51.100.2". `number` 0: none; `from` may
  * be empty. */
-void log_begin(
-	const struct log *l, const char *what, int number, const char *from);
+void log_begin(struct log *l, const char *what, int number, const char *from);
 
 /* Note what a cell, or the program, has used. `l` may be NULL. */
 void log_usage(struct log *l, int64_t cpu_ms, int64_t peak_bytes);
@@ -115,11 +115,19 @@ void log_limit(const struct log *l, enum jail_limit limit);
 void log_attach(const struct log *l, const char *what, const char *from);
 
 /* Write into the transcript, in this order: a cell's number and source; its
- * output, unfiltered, at most cell.output and cell.tail together; how many
- * bytes we left out, and the verdict ("": none). -1 with e, once, when the
- * transcript has a gap. */
+ * output, without control characters, at most cell.output and cell.tail
+ * together; how many bytes we left out, and the verdict ("": none). -1 with e,
+ * once, when the transcript has a gap. */
 void log_cell(struct log *l, uint32_t cell, const char *src, size_t n);
 void log_output(struct log *l, const void *buf, size_t n);
+
+/* Write into the transcript what a program was given, and what it wrote; and a
+ * `:` command. */
+void log_input(struct log *l, const void *buf, size_t n);
+void log_answer(struct log *l, const void *buf, size_t n);
+void log_command(struct log *l, const char *line);
+
+/* The end of a cell or a program. */
 int log_cell_end(struct log *l, const char *verdict, struct err *e);
 
 /* ---- drive.c ---- */

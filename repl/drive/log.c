@@ -5,9 +5,9 @@
  * Runs in:   front end; opened before it confines itself, because a confined
  *            front end can open neither a socket nor that directory
  * Holds:     the connection to syslog, one file open for appending
- * Trusts:    the configuration. A cell's output goes into the transcript
- *            unfiltered: a terminal must not show it. The output cannot imitate
- *            our lines, which begin with a random mark
+ * Trusts:    the configuration. The output of a cell has no control character
+ *            in the transcript, so that a terminal may show it, and cannot
+ *            imitate our lines, which begin with a random mark
  */
 #include "repl/drive/drive.h"
 
@@ -36,7 +36,7 @@ static int create_transcript(
 	uint64_t mark;
 	struct tm tm;
 	auto_close int fd =
-		open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (localtime_r(&now, &tm))
 		strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
@@ -59,32 +59,19 @@ static int create_transcript(
 }
 
 int log_open(struct log *l, const struct config *cfg, const char *user,
-	bool session, struct err *e)
+	bool wanted, struct err *e)
 {
 	*l = (struct log){.transcript = -1,
 		.user = user ? user : "unknown",
 		.cell_max = (uint64_t)cfg->limits.output_bytes +
 			    (uint64_t)cfg->limits.tail_bytes};
-	if (session && cfg->transcript &&
+	if (cfg->transcript && wanted &&
 		create_transcript(l, cfg->transcript, l->user, e) < 0)
 		return -1;
 	l->to_syslog = cfg->syslog;
 	if (l->to_syslog)
 		openlog("cellblock", LOG_NDELAY | LOG_PID, LOG_AUTHPRIV);
 	return 0;
-}
-
-void log_begin(
-	const struct log *l, const char *what, int number, const char *from)
-{
-	char safe[160], text[64] = "";
-
-	text_safe(safe, sizeof(safe), from, strlen(from));
-	if (number)
-		snprintf(text, sizeof(text), " %d", number);
-	if (l->to_syslog)
-		syslog(LOG_INFO, "%s: %s%s started%s%s", l->user, what, text,
-			*safe ? " from " : "", safe);
 }
 
 void log_usage(struct log *l, int64_t cpu_ms, int64_t peak_bytes)
@@ -104,23 +91,6 @@ void log_end(const struct log *l, const char *who, const char *why)
 	if (l->to_syslog)
 		syslog(LOG_INFO, "%s: ended by %s%s%s", l->user, who,
 			*safe ? ": " : "", safe);
-}
-
-void log_close(struct log *l, int status)
-{
-	char cpu[TEXT_HUMAN], peak[TEXT_HUMAN];
-
-	if (l->to_syslog) {
-		syslog(LOG_INFO,
-			"%s: ended with status %d, CPU time %s, memory at "
-			"most %s",
-			l->user, status, text_time(cpu, l->cpu_ms),
-			l->peak_bytes ? text_size(peak, (uint64_t)l->peak_bytes)
-				      : "unknown");
-		closelog();
-	}
-	l->to_syslog = false;
-	fd_drop(&l->transcript);
 }
 
 void log_limit(const struct log *l, enum jail_limit limit)
@@ -143,12 +113,41 @@ void log_attach(const struct log *l, const char *what, const char *from)
 		syslog(LOG_INFO, "%s: %s (%s)", l->user, what, safe);
 }
 
+/* How a byte of a cell is written down; NULL: as it is. A terminal that shows a
+ * transcript gets no escape sequence, and no carriage return. */
+static const char *spell(unsigned char c, char buf[static 8])
+{
+	if (c >= 0x20 ? c != 0x7f : c == '\n' || c == '\t')
+		return NULL;
+	if (c == '\r')
+		return "";
+	snprintf(buf, 8, "\\x%02x", c);
+	return buf;
+}
+
 /* A failed write does not end the transcript: a disk may be full for a while.
  * log_cell_end() reports the gap. */
 static void write_transcript(struct log *l, const void *buf, size_t n)
 {
 	if (l->transcript >= 0 && io_write_full(l->transcript, buf, n) < 0)
 		l->error = errno;
+}
+
+static void write_spelt(struct log *l, const char *s, size_t n)
+{
+	char buf[8];
+	size_t from = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *word = spell((unsigned char)s[i], buf);
+
+		if (!word)
+			continue;
+		write_transcript(l, s + from, i - from);
+		write_transcript(l, word, strlen(word));
+		from = i + 1;
+	}
+	write_transcript(l, s + from, n - from);
 }
 
 static void transcribe_line(struct log *l, const char *text)
@@ -161,6 +160,47 @@ static void transcribe_line(struct log *l, const char *text)
 	write_transcript(l, "\n", 1);
 }
 
+void log_begin(struct log *l, const char *what, int number, const char *from)
+{
+	char safe[160], text[64] = "", line[512];
+
+	text_safe(safe, sizeof(safe), from, strlen(from));
+	if (number)
+		snprintf(text, sizeof(text), " %d", number);
+	snprintf(line, sizeof(line),
+		"%s%s of %.100s%s%s, %lld, cellblock " CELLBLOCK_VERSION, what,
+		text, l->user, *safe ? " from " : "", safe,
+		(long long)time(NULL));
+	if (l->transcript >= 0)
+		transcribe_line(l, line);
+	if (l->to_syslog)
+		syslog(LOG_INFO, "%s: %s%s started%s%s", l->user, what, text,
+			*safe ? " from " : "", safe);
+}
+
+void log_close(struct log *l, int status)
+{
+	char cpu[TEXT_HUMAN], peak[TEXT_HUMAN];
+
+	char line[64];
+
+	snprintf(line, sizeof(line), "ended with status %d, %lld", status,
+		(long long)time(NULL));
+	if (l->transcript >= 0)
+		transcribe_line(l, line);
+	if (l->to_syslog) {
+		syslog(LOG_INFO,
+			"%s: ended with status %d, CPU time %s, memory at "
+			"most %s",
+			l->user, status, text_time(cpu, l->cpu_ms),
+			l->peak_bytes ? text_size(peak, (uint64_t)l->peak_bytes)
+				      : "unknown");
+		closelog();
+	}
+	l->to_syslog = false;
+	fd_drop(&l->transcript);
+}
+
 void log_cell(struct log *l, uint32_t cell, const char *src, size_t n)
 {
 	char head[64];
@@ -169,7 +209,7 @@ void log_cell(struct log *l, uint32_t cell, const char *src, size_t n)
 	snprintf(head, sizeof(head), "cell %" PRIu32 ", %lld", cell,
 		(long long)time(NULL));
 	transcribe_line(l, head);
-	write_transcript(l, src, n);
+	write_spelt(l, src, n);
 	transcribe_line(l, "output");
 }
 
@@ -179,7 +219,35 @@ void log_output(struct log *l, const void *buf, size_t n)
 	uint64_t room = seen < l->cell_max ? l->cell_max - seen : 0;
 
 	l->cell_seen += n;
-	write_transcript(l, buf, n < room ? n : room);
+	if (l->transcript >= 0)
+		write_spelt(l, buf, n < room ? n : room);
+}
+
+void log_input(struct log *l, const void *buf, size_t n)
+{
+	if (l->transcript < 0)
+		return;
+	if (!l->in_input)
+		transcribe_line(l, "input");
+	l->in_input = true;
+	log_output(l, buf, n);
+}
+
+void log_answer(struct log *l, const void *buf, size_t n)
+{
+	if (l->in_input && l->transcript >= 0)
+		transcribe_line(l, "output");
+	l->in_input = false;
+	log_output(l, buf, n);
+}
+
+void log_command(struct log *l, const char *line)
+{
+	char safe[1024];
+
+	text_safe(safe, sizeof(safe), line, strlen(line));
+	if (l->transcript >= 0)
+		transcribe_line(l, safe);
 }
 
 int log_cell_end(struct log *l, const char *verdict, struct err *e)

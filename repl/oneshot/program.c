@@ -59,6 +59,8 @@ struct channel {
 		       * gone */
 	size_t at, n; /* bytes of buf that wait */
 	uint64_t read;
+	struct log *log; /* what goes through is written down; NULL: is not */
+	void (*log_as)(struct log *l, const void *buf, size_t n);
 	char buf[CHANNEL_BYTES];
 };
 
@@ -79,7 +81,7 @@ static void channel_init(
 	c->to_socket = to >= 0 && fstat(to, &st) == 0 && S_ISSOCK(st.st_mode);
 	c->to_terminal = to >= 0 && isatty(to);
 	/* splice(2) to a blocking socket or terminal may block. */
-	c->copies = c->to_socket || c->to_terminal;
+	c->copies = c->to_socket || c->to_terminal || c->log;
 	if (own_from && from >= 0)
 		io_set_nonblock(from, 1);
 	if (own_to && to >= 0)
@@ -209,6 +211,8 @@ static void move_input(struct channel *c)
 		c->at = 0;
 		c->n = (size_t)n;
 		c->read += (uint64_t)n;
+		if (c->log)
+			c->log_as(c->log, c->buf, c->n);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		end_input(c);
 	}
@@ -540,6 +544,7 @@ static void take_tty_bytes(void *arg, const char *buf, size_t n)
 	const char *echo;
 
 	p->tty_bytes += n;
+	log_answer(p->start->log, buf, n);
 	echo = find_shown_echo(&p->lines, buf, n, &echo_n);
 
 	if (echo) {
@@ -615,6 +620,10 @@ static void take_up(void *arg, struct jail_event *ev)
 		jail_resize(p->start->jail, t->rows, t->cols);
 		hold_suspend(true);
 		take_keys(p);
+	}
+	for (int i = 0; i < CHANNELS && p->start->log->transcript >= 0; i++) {
+		p->ch[i].log = p->start->log;
+		p->ch[i].log_as = i == CH_IN ? log_input : log_answer;
 	}
 	if (ev->fds[1] >= 0)
 		channel_init(
@@ -848,6 +857,7 @@ static int find_exit_status(struct program *p)
 	verdict_limit(text, limit, &start->cfg->limits);
 	strncat(text, set, sizeof(text) - strlen(text) - 1);
 	terminal_complain("the program was ended", text);
+	log_cell_end(start->log, text, NULL);
 	return 128 + SIGKILL;
 }
 
@@ -860,6 +870,9 @@ int program_run(const struct program_start *start, struct err *e)
 		return err_errno(e, "run a program");
 	p->start = start;
 	drive_open(&p->drive, start->jail, start->cfg, start->log, handlers, p);
+	if (start->opt->mode == OPTIONS_CELL && start->log->transcript >= 0)
+		log_cell(start->log, 1, start->opt->text,
+			strlen(start->opt->text));
 	p->tty = -1;
 	for (int i = 0; i < CHANNELS; i++)
 		p->ch[i].from = p->ch[i].to = -1;

@@ -210,6 +210,23 @@ def share_server():
 
 
 @pytest.fixture(scope="session")
+def written_server():
+    """All is written down, in a directory that nobody may list."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-ssh-log-"))
+    place.chmod(0o1733)
+    for s in serve(f"[log]\ntranscript = {place}\n[policy]\nlocked = yes\n"):
+        s.transcripts = place
+        yield s
+    shutil.rmtree(place)
+
+
+@pytest.fixture(scope="session")
+def sessions_server():
+    """No programs."""
+    yield from serve("[policy]\nlocked = yes\nprograms = no\n")
+
+
+@pytest.fixture(scope="session")
 def brief_server():
     yield from serve("[files]\nremote = yes\n[session]\nlinger = 2s\n")
 
@@ -230,6 +247,18 @@ def log_in(server, kind):
 @pytest.fixture
 def share_lab(share_server):
     yield from log_in(share_server, "forced")
+
+
+@pytest.fixture(params=["shell", "forced"])
+def written_lab(written_server, request):
+    for path in written_server.transcripts.iterdir():
+        path.unlink()
+    yield from log_in(written_server, request.param)
+
+
+@pytest.fixture(params=["shell", "forced"])
+def sessions_lab(sessions_server, request):
+    yield from log_in(sessions_server, request.param)
 
 
 @pytest.fixture
