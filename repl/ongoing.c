@@ -12,10 +12,13 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "repl/term/term.h"
+#include "repl/text/text.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <limits.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,12 +181,84 @@ static int act_on_session(
 	return query_ask(sock, ATTACH_MESSAGE, r->opt.message, &a, e);
 }
 
-/* End the sessions that were named, or all of our own. We look for each before
- * we end any: a wrong number ends nothing. The exit status. */
+/* True if the word means many: all of our own, everybody's, those of a group.
+ */
+static bool means_many(const char *id)
+{
+	return id &&
+	       (!strcmp(id, "all") || !strcmp(id, "everybody") || id[0] == '@');
+}
+
+/* Check that a group after an @ is one. */
+static int check_group(const char *id, struct err *e)
+{
+	if (id[0] != '@' || getgrnam(id + 1))
+		return 0;
+	err_set(e, "there is no group %.60s", id + 1);
+	return err_kind_set(e, ERR_USAGE);
+}
+
+static bool is_in_group(const char *user, const char *group)
+{
+	const struct passwd *pw = getpwnam(user);
+	gid_t gid = pw ? pw->pw_gid : (gid_t)-1;
+	const struct group *g = getgrnam(group);
+
+	if (!g)
+		return false;
+	for (char **m = g->gr_mem; *m; m++)
+		if (!strcmp(*m, user))
+			return true;
+	return gid == g->gr_gid;
+}
+
+/* Of everybody's, servers and their sessions are not meant. */
+static bool is_meant(const struct registry_entry *v, const char *id)
+{
+	if (!strcmp(id, "all"))
+		return v->uid == getuid();
+	return v->id <= RUNDIR_SESSIONS &&
+	       (id[0] != '@' || is_in_group(v->user, id + 1));
+}
+
+/* Show the message in all sessions that are meant. The exit status. */
+static int tell_many(const struct invocation *r, const struct registry *list)
+{
+	const struct options *o = &r->opt;
+	char line[64], count[TEXT_HUMAN];
+	struct attach_answer a;
+	uint64_t told = 0;
+	int failed = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct registry_entry *to = &list->v[i];
+		auto_close int sock = -1;
+		struct err e = {0};
+
+		if (!is_meant(to, o->session) || to->part)
+			continue;
+		sock = rundir_connect(to->dir, to->id, to->uid);
+		if (sock < 0)
+			err_errno(&e, "reach session %s/%d", to->user, to->id);
+		else
+			query_ask(sock, ATTACH_MESSAGE, o->message, &a, &e);
+		told += !e.msg[0];
+		failed |= !!e.msg[0];
+		if (e.msg[0])
+			terminal_refuse(&e);
+	}
+	snprintf(line, sizeof(line), "shown in %s",
+		text_count(count, sizeof(count), told, "session", NULL));
+	terminal_print_line(stdout, line);
+	return failed;
+}
+
+/* End the sessions that were named, or many. We look for each before we end
+ * any: a wrong number ends nothing. The exit status. */
 static int end_sessions(const struct invocation *r, const struct registry *list)
 {
 	const struct options *o = &r->opt;
-	bool all = o->nargs == 1 && !strcmp(o->session, "all");
+	bool all = o->nargs == 1 && means_many(o->session);
 	int failed = 0, own = 0;
 
 	for (int i = 0; i < o->nargs && !all; i++) {
@@ -196,7 +271,7 @@ static int end_sessions(const struct invocation *r, const struct registry *list)
 		const struct registry_entry *to =
 			all ? &list->v[i] : registry_find(list, o->args[i], &e);
 
-		if (all && to->uid != getuid())
+		if (all && !is_meant(to, o->session))
 			continue;
 		own++;
 		if (end_session(to, o->message, &e) == 0)
@@ -221,8 +296,13 @@ int ongoing_act(struct invocation *r)
 		geteuid() == 0 && (!attach || r->opt.session) ? REGISTRY_ALL
 		: r->opt.session			      ? REGISTRY_SERVERS
 							      : REGISTRY_OWN);
-	if (r->opt.mode == OPTIONS_END) {
-		status = end_sessions(r, &list);
+	if (means_many(r->opt.session) &&
+		(r->opt.mode == OPTIONS_END || r->opt.mode == OPTIONS_MESSAGE))
+		run_must(check_group(r->opt.session, &e), &e);
+	if (r->opt.mode == OPTIONS_END || (r->opt.mode == OPTIONS_MESSAGE &&
+						  means_many(r->opt.session))) {
+		status = r->opt.mode == OPTIONS_END ? end_sessions(r, &list)
+						    : tell_many(r, &list);
 		registry_free(&list);
 		return status;
 	}

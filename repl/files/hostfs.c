@@ -33,6 +33,12 @@
 
 /* ---- roots ---- */
 
+/* Who may write into a directory need not be able to list it. */
+static const int open_flags[] = {
+	[HOSTFS_READ] = O_RDONLY | O_DIRECTORY,
+	[HOSTFS_WRITE] = O_PATH | O_DIRECTORY,
+};
+
 static int open_roots(struct hostfs *h, enum hostfs_use use,
 	const struct strlist *dirs, struct err *e)
 {
@@ -42,8 +48,7 @@ static int open_roots(struct hostfs *h, enum hostfs_use use,
 		return err_errno(e, "remember directories");
 	h->roots[use] = v;
 	for (size_t i = 0; i < dirs->n; i++) {
-		int fd = open(
-			dirs->items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int fd = open(dirs->items[i], open_flags[use] | O_CLOEXEC);
 
 		if (fd < 0)
 			continue;
@@ -244,7 +249,7 @@ int hostfs_open_beneath(const struct hostfs *h, int dir, const char *path,
 int hostfs_open_dir(const struct hostfs *h, enum hostfs_use use,
 	const char *path, struct err *e)
 {
-	return open_any(h, use, path, O_RDONLY | O_DIRECTORY, e);
+	return open_any(h, use, path, open_flags[use], e);
 }
 
 bool hostfs_is_dir(

@@ -191,3 +191,32 @@ def test_a_warden_is_not_called_the_maker(host, spare):
     # The control: what waits for a request is still the maker.
     assert any("--maker" in x for x in titles), names
     s.leave()
+
+
+def test_root_tells_and_ends_sessions_of_all_or_of_a_group(host, root):
+    """Everybody's, or those of the members of a group."""
+    ann, bob = host.people
+    a = ann.session("-s", "session.maker=off").start()
+    b = bob.session("-s", "session.maker=off").start()
+    own = root.session().start()
+    code, said = root.ended("--message", "everybody", "the room closes")
+    assert code == 0 and "shown in " in said, said
+    for s in a, b, own:
+        s.expect("message from .*: the room closes")
+    # A person's first group has its own name.
+    code, said = root.ended("--message", f"@{ann.name}", "for one")
+    assert code == 0 and "shown in 1 session" in said, said
+    a.expect("message from root.*: for one")
+    code, said = root.ended("--end", "@no-such-group")
+    assert code == 2 and "there is no group no-such-group" in said
+    code, said = root.ended("--end", f"@{bob.name}", "-m", "good night")
+    assert code == 0 and f"ended session {bob.name}/1" in said.replace(
+        "\n", ""), said
+    b.wait_exit()
+    assert "good night" in b.all_text() and "for one" not in b.all_text()
+    assert root.registry() == {(ann.name, "1"), ("root", "1")}
+    # A person's everybody is the person: nobody else's are listed.
+    assert ann.run("--end", "everybody").code == 0
+    a.wait_exit()
+    assert root.registry() == {("root", "1")}
+    own.leave()

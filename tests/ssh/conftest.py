@@ -214,8 +214,12 @@ def written_server():
     """All is written down, in a directory that nobody may list."""
     place = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-ssh-log-"))
     place.chmod(0o1733)
-    for s in serve(f"[log]\ntranscript = {place}\n[policy]\nlocked = yes\n"):
-        s.transcripts = place
+    given = place / "given"
+    given.mkdir()
+    given.chmod(0o1733)
+    for s in serve(f"[log]\ntranscript = {place}\n[policy]\nlocked = yes\n"
+                   f"[files]\ndownload_to = {given}\n"):
+        s.transcripts, s.given = place, given
         yield s
     shutil.rmtree(place)
 
@@ -251,7 +255,7 @@ def share_lab(share_server):
 
 @pytest.fixture(params=["shell", "forced"])
 def written_lab(written_server, request):
-    for path in written_server.transcripts.iterdir():
+    for path in written_server.transcripts.glob("*.log"):
         path.unlink()
     yield from log_in(written_server, request.param)
 

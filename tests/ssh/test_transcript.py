@@ -7,7 +7,7 @@ import pytest
 
 def only(lab):
     """The transcript, once it has its last line."""
-    path, = lab.server.transcripts.iterdir()
+    path, = lab.server.transcripts.glob("*.log")
     assert path.stat().st_uid == lab.user.pw_uid
     return path.read_text()
 
@@ -67,3 +67,18 @@ def test_a_login_without_programs_has_sessions(sessions_lab):
         assert b"policy.programs = no" in r.stderr, r
     s = sessions_lab.session().start()
     assert s.run("6 * 7") == "42"
+
+
+def test_a_file_goes_into_a_directory_that_nobody_may_list(written_lab):
+    given = written_lab.server.given
+    s = written_lab.session().start()
+    name = f"{written_lab.kind}.txt"
+    s.run(f"open('{name}', 'w').write('6 * 7')")
+    said = s.run(f":download {name} {given}/")
+    assert (given / name).read_text() == "6 * 7", said
+    tree = f"d-{written_lab.kind}"
+    s.run(f"import os; os.makedirs('{tree}/e'); "
+          f"open('{tree}/e/f', 'w').close()")
+    said = s.run(f":download {tree} {given}/")
+    assert (given / tree / "e/f").exists(), said
+    s.leave()
