@@ -181,6 +181,8 @@ static int run_mode(struct invocation *r)
 	case OPTIONS_SERVE:
 		run_load_config(r);
 		return requests_serve(r);
+	case OPTIONS_GRADE:
+		return grading_run(r);
 	case OPTIONS_MAKER:
 		run_load_config(r);
 		return run_maker(r);

@@ -13,6 +13,7 @@
 #include "repl/command/command.h"
 #include "repl/config/person.h"
 #include "repl/edit/editor.h"
+#include "repl/grade/grade.h"
 #include "repl/maker/maker.h"
 
 #include <limits.h>
@@ -95,6 +96,10 @@ int run_read_config(
 
 	find_where(r, &where);
 	where.own_home = r->person.home;
+	if (r->plan) {
+		where.lines = r->plan->lines;
+		where.nlines = r->plan->nlines;
+	}
 	where.sets = (const char *const *)r->opt.sets;
 	where.nsets = r->opt.nsets;
 	where.explicit_file = r->opt.config_file;

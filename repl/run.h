@@ -12,6 +12,7 @@
  *	remote.c	scp, sftp and rsync
  *	sftp.c		a refusal that scp and sftp can show
  *	sshd.c		what sshd lets an account do beside its session
+ *	grading.c	one program against many submissions
  *	requests.c	requests of programs and agents
  *
  * All of it runs before the process confines itself. We print an error once on
@@ -35,6 +36,7 @@
 
 struct fetch;
 struct history;
+struct exercise;
 
 /* ---- check.c and confine.c, which know no struct invocation ---- */
 
@@ -130,6 +132,7 @@ struct invocation {
 	struct login login;
 	char **login_env;
 	struct options opt;
+	const struct exercise *plan; /* of --grade: read before the rest; or NULL */
 	struct config cfg;
 	struct setup setup;
 	struct jail_spec spec;
@@ -265,5 +268,9 @@ const char *sshd_tell(char *buf, size_t size);
 int requests_eval(struct invocation *r);
 int requests_mcp(struct invocation *r);
 int requests_serve(struct invocation *r);
+
+/* ---- grading.c ---- */
+
+int grading_run(struct invocation *r);
 
 #endif

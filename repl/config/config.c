@@ -731,6 +731,9 @@ static void load_persons(struct merge *m)
 		load_file(m, AT_FDCWD, "", where->user_file, CONFIG_TRUST_OWN);
 	lock_values(m);
 	memset(m->seen, 0, sizeof(m->seen));
+	for (size_t i = 0; i < where->nlines; i++)
+		apply_line(m, &where->lines[i]);
+	memset(m->seen, 0, sizeof(m->seen));
 	m->again = true;
 	for (size_t i = 0; i < where->nsets; i++)
 		load_set(m, where->sets[i]);

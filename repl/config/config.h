@@ -196,6 +196,8 @@ struct config_errors {
 
 #define CONFIG_ERRORS_MAX 100
 
+struct config_line;
+
 /* The sources. The pointers are borrowed for the call; NULL is "none". */
 struct config_where {
 	const char *system_dir;	   /* CONFIG_SYSTEM_DIR */
@@ -207,6 +209,8 @@ struct config_where {
 	const char *user;	   /* for users/USER.conf */
 	const char *const *groups; /* for groups/GROUP.conf */
 	size_t ngroups;
+	const struct config_line *lines; /* of a plan (repl/grade) */
+	size_t nlines;
 	const char *const *sets; /* SECTION.KEY=VALUE */
 	size_t nsets;
 	/* true if a session command has that name */
@@ -367,6 +371,9 @@ struct config_file {
 			    * option that named it, if one did */
 	enum config_trust trust;
 	uid_t uid; /* for CONFIG_TRUST_SYSTEM */
+	/* True for the sections that a file of another kind has; NULL: those of
+	 * the configuration. */
+	bool (*knows)(const char *section);
 };
 
 /* One KEY = VALUE; borrowed for the call. */

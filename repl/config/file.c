@@ -137,6 +137,7 @@ int config_file_open_dir(int dirfd, const char *name, const char *shown,
 /* One pass over one file. */
 struct file_pass {
 	const char *shown;
+	bool (*knows)(const char *section);
 	const char *next; /* the line to read next */
 	int line;
 	bool commented; /* a comment follows the value of this line */
@@ -193,10 +194,10 @@ static int handle_pair(
 	if (!section[0])
 		config_errors_add(p->errors, line.place,
 			"expected a [section] before the first key");
-	else if (config_keys_find(section, NULL) && !name[0])
+	else if (p->knows(section) && !name[0])
 		config_errors_add(
 			p->errors, line.place, "expected a key before the =");
-	else if (config_keys_find(section, NULL))
+	else if (p->knows(section))
 		p->take(p->ctx, &line);
 	return 1;
 }
@@ -218,7 +219,7 @@ static void check_section(struct file_pass *p, char *s)
 	}
 	*end = '\0';
 	near = config_keys_nearest(s + 1, NULL);
-	if (!config_keys_find(s + 1, NULL))
+	if (!p->knows(s + 1))
 		config_errors_add(p->errors, format_place(p),
 			"no section [%s]%s%s%s", s + 1,
 			near ? "; did you mean [" : "",
@@ -283,12 +284,18 @@ static char *feed_line(char *str, int room, void *stream)
 	return str;
 }
 
+static bool is_of_configuration(const char *section)
+{
+	return config_keys_find(section, NULL);
+}
+
 void config_file_read(const struct config_file *file,
 	void (*take)(void *ctx, const struct config_line *line), void *ctx,
 	struct config_errors *errors)
 {
 	auto_free char *text = NULL;
 	struct file_pass p = {.shown = file->shown,
+		.knows = file->knows ? file->knows : is_of_configuration,
 		.take = take,
 		.ctx = ctx,
 		.errors = errors};

@@ -16,6 +16,8 @@
 
 #include <getopt.h>
 
+#define GRADE_SHARES_MAX 10000
+
 enum take {
 	TAKE_MODE,	/* set the mode; only one option may */
 	TAKE_INFO,	/* set the mode, over all other options */
@@ -71,6 +73,7 @@ static const struct option_rule rules[] = {
 	{NULL, 'm', "MODULE", MODE(MODULE), .ends = true},
 	{NULL, 'e', "CELL", MODE(CELL)},
 	{"eval", '\0', NULL, MODE(EVAL)},
+	{"grade", '\0', NULL, MODE(GRADE)},
 	{"serve", '\0', NULL, MODE(SERVE)},
 	{"maker", '\0', NULL, MODE(MAKER)},
 	{"mcp", '\0', NULL, MODE(MCP)},
@@ -159,11 +162,12 @@ static int take_option(struct options *o, const struct option_rule *r,
 	switch (r->take) {
 	case TAKE_MODE:
 		if (o->mode != OPTIONS_SESSION)
-			return usage(e, "only one of -c, -m, -e, --eval, "
-					"--serve, --maker, --mcp, --sessions, "
-					"--attach, --end, --message, --watch, "
-					"--check and --check-config makes "
-					"sense");
+			return usage(e,
+				"only one of -c, -m, -e, --eval, "
+				"--grade, --serve, --maker, --mcp, --sessions, "
+				"--attach, --end, --message, --watch, "
+				"--check and --check-config makes "
+				"sense");
 		o->text = arg;
 		o->mode = r->mode;
 		return 0;
@@ -307,6 +311,62 @@ static int take_session_words(struct options *o, struct err *e)
 	return 0;
 }
 
+static int take_count(const char *text, int most, int *to)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	*to = (int)n;
+	return end > text && !*end && n >= 1 && n <= most ? 0 : -1;
+}
+
+/* Take K/N. */
+static int take_share(const char *text, struct options_grade *g)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	g->share = (int)n;
+	return end > text && *end == '/' && n >= 0 && n <= GRADE_SHARES_MAX
+		       ? take_count(end + 1, GRADE_SHARES_MAX, &g->shares)
+		       : -1;
+}
+
+/* Take the words PLAN DIR, and the options of a run around them. */
+static int take_grade_words(struct options *o, struct err *e)
+{
+	struct options_grade *g = &o->grade;
+
+	for (int i = 0; i < o->nargs; i++) {
+		const char *word = o->args[i], *value = o->args[i + 1];
+		bool option = word[0] == '-' && word[1];
+
+		if (option && !value)
+			return usage(e, "%s wants a value", word);
+		if (!strcmp(word, "-j") && take_count(value, 64, &g->jobs) < 0)
+			return usage(e, "-j wants a number from 1 to 64");
+		if (!strcmp(word, "--share") && take_share(value, g) < 0)
+			return usage(e, "--share wants K/N, such as 0/4");
+		if (!strcmp(word, "-o"))
+			g->results = value;
+		else if (!strcmp(word, "--junit"))
+			g->junit = value;
+		else if (option && strcmp(word, "-j") != 0 &&
+			 strcmp(word, "--share") != 0)
+			return usage(e, "--grade has no option %s", word);
+		else if (!option && g->submissions)
+			return usage(e, "--grade wants PLAN and DIR, and no %s",
+				word);
+		else if (!option)
+			*(g->plan ? &g->submissions : &g->plan) = word;
+		i += option;
+	}
+	return g->submissions ? 0
+			      : usage(e, "--grade wants PLAN and DIR, and may "
+					 "have -j N, -o RESULTS, --junit FILE, "
+					 "--share K/N");
+}
+
 /* Take the words after the options. */
 static int parse_words(struct options *o, bool terminal, struct err *e)
 {
@@ -340,6 +400,8 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 	if (o->mode == OPTIONS_ATTACH || o->mode == OPTIONS_END ||
 		o->mode == OPTIONS_MESSAGE || o->mode == OPTIONS_WATCH)
 		return take_session_words(o, e);
+	if (o->mode == OPTIONS_GRADE)
+		return take_grade_words(o, e);
 	if (o->mode != OPTIONS_SESSION)
 		return 0;
 	if (!first) {
@@ -358,6 +420,7 @@ static int check_together(const struct options *o, struct err *e)
 {
 	static const char *const no_files[OPTIONS_VERSION + 1] = {
 		[OPTIONS_EVAL] = "--eval",
+		[OPTIONS_GRADE] = "--grade",
 		[OPTIONS_MCP] = "--mcp",
 		[OPTIONS_SERVE] = "--serve",
 		[OPTIONS_MAKER] = "--maker",
@@ -367,9 +430,10 @@ static int check_together(const struct options *o, struct err *e)
 
 	if (o->mode == OPTIONS_HELP || o->mode == OPTIONS_VERSION)
 		return 0;
-	if (o->json && o->mode != OPTIONS_CHECK && o->mode != OPTIONS_SESSIONS)
-		return usage(
-			e, "--json goes with --check and --sessions alone");
+	if (o->json && o->mode != OPTIONS_CHECK &&
+		o->mode != OPTIONS_SESSIONS && o->mode != OPTIONS_GRADE)
+		return usage(e, "--json goes with --check, --sessions and "
+				"--grade alone");
 	if (o->fresh && o->mode != OPTIONS_SESSION)
 		return usage(e, "--new goes with a session alone");
 	if (no_files[o->mode] && (o->nuploads || o->ndownloads))
@@ -427,6 +491,8 @@ static const char *const forms[][2] = {
 	{"cellblock [OPTIONS] [-] < FILE", "a program from standard input"},
 	{"cellblock --eval|--serve|--mcp|--maker",
 		"requests of programs, agents and people"},
+	{"cellblock --grade PLAN DIR [-j N] [-o RESULTS]",
+		"a program against many submissions"},
 	{"cellblock --sessions|--attach|--watch",
 		"sessions; --new, --end, --message"},
 	{"cellblock --check [-v] [--json]", "what this host enforces"},

@@ -20,6 +20,7 @@ enum options_mode {
 	OPTIONS_CELL,	      /* text: source, -e */
 	OPTIONS_REMOTE,	      /* text: command of scp, sftp or rsync */
 	OPTIONS_STDIN,	      /* a program from standard input */
+	OPTIONS_GRADE,	      /* a program against submissions */
 	OPTIONS_EVAL,	      /* JSON requests from standard input */
 	OPTIONS_MCP,	      /* an agent on standard input */
 	OPTIONS_SERVE,	      /* text: where to listen, or NULL */
@@ -50,6 +51,12 @@ struct options {
 	int nargs;
 	/* of --attach, --end, --message and --watch; or NULL */
 	const char *session, *message;
+	struct options_grade {
+		const char *plan, *submissions;
+		const char *results, *junit; /* files, or NULL */
+		int jobs;		     /* 0: as many as cores */
+		int share, shares;	     /* --share K/N; 0/0: all */
+	} grade;
 	const char *config_file;
 	const char *python;
 	char **sets; /* owned SECTION.KEY=VALUE; "-t " or "-M " stands before

@@ -512,6 +512,7 @@ static const char *find_command(const struct request *q)
 	case REQUEST_REMOVE:
 		return "upload";
 	case REQUEST_SNEKBOX:
+	case REQUEST_PROGRAM:
 	case REQUEST_OURS:
 	case REQUEST_SESSION:
 		break;

@@ -480,6 +480,7 @@ void python_marshal_bytes(struct strbuf *b, const void *p, size_t n);
 
 enum request_form {
 	REQUEST_SNEKBOX, /* `input`, `args` */
+	REQUEST_PROGRAM, /* `args` and `input`: of no client */
 	REQUEST_OURS,	 /* `code` */
 	REQUEST_SESSION, /* `session`: true */
 	/* in a session */
@@ -507,13 +508,13 @@ struct request {
 	json_t *root; /* owned; the rest borrows from it */
 	struct request_file *files;
 	size_t nfiles;
-	/* REQUEST_SNEKBOX */
+	/* REQUEST_SNEKBOX, REQUEST_PROGRAM */
 	const char **args; /* ends with NULL; owned */
 	bool has_nul;	   /* an argument holds a NUL: it cannot be passed */
 	size_t python;	   /* index of the interpreter */
 	/* REQUEST_OURS */
 	struct strbuf source; /* for request.py */
-	const char *input;    /* standard input */
+	const char *input;    /* standard input; REQUEST_PROGRAM, too */
 	size_t input_n;
 	int64_t timeout_ms;
 	/* REQUEST_CELL, with the three above */

@@ -180,7 +180,8 @@ static const char *add_outcome(struct cells *c, struct strbuf *b, bool pictures)
 		break;
 	case REQUEST_OPEN:
 	case REQUEST_REMOVE:
-	case REQUEST_SNEKBOX: /* the last two are no requests of a session */
+	case REQUEST_SNEKBOX: /* the last are no requests of a session */
+	case REQUEST_PROGRAM:
 	case REQUEST_OURS:
 		break;
 	}

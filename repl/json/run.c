@@ -54,12 +54,16 @@ static int start_program(struct jail *j, const struct request *q, struct err *e)
 {
 	const struct jail_start snekbox = {
 		.argv = q->args, .env = env_snekbox, .merged = 1};
+	const struct jail_start program = {.argv = q->args};
 	const struct jail_start ours = {.source = q->source.s,
 		.source_n = q->source.n,
 		.wall_ms = q->timeout_ms};
 
-	return jail_start_program(
-		j, q->form == REQUEST_SNEKBOX ? &snekbox : &ours, e);
+	return jail_start_program(j,
+		q->form == REQUEST_SNEKBOX   ? &snekbox
+		: q->form == REQUEST_PROGRAM ? &program
+					     : &ours,
+		e);
 }
 
 /* When the program must be over: the warden ends it at its time limit. */
@@ -285,7 +289,7 @@ bool run_is_up(const struct run *r)
 
 enum spec_mode run_mode(const struct request *q)
 {
-	return q->form == REQUEST_SNEKBOX ? SPEC_PROGRAM : SPEC_CELL;
+	return q->form == REQUEST_OURS ? SPEC_CELL : SPEC_PROGRAM;
 }
 
 bool run_is_lost(const struct run *r)

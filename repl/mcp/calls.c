@@ -493,6 +493,7 @@ static void add_blocks(struct calls *c, struct strbuf *b, size_t room)
 		add_line(b, "a new session");
 		break;
 	case REQUEST_SNEKBOX:
+	case REQUEST_PROGRAM:
 	case REQUEST_OURS:
 	case REQUEST_READ:
 	case REQUEST_LIST:

@@ -319,6 +319,7 @@ static void answer_served(
 	case REQUEST_READ:
 	case REQUEST_LIST:
 	case REQUEST_SNEKBOX:
+	case REQUEST_PROGRAM:
 	case REQUEST_OURS:
 		if (se->response.begun)
 			response_end(&se->response, "done", false, b);
