@@ -19,6 +19,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* All that a run has. */
@@ -43,16 +44,20 @@ static int count_cores(void)
 static void read_plan(struct invocation *r, struct grading *g)
 {
 	struct config_errors errors = {0};
+	int status = exercise_read(&g->plan, r->opt.grade.plan, &errors);
 
-	if (exercise_read(&g->plan, r->opt.grade.plan, &errors) < 0) {
+	if (status == 0) {
+		r->plan = &g->plan;
+		run_load_config(r);
+		r->plan = NULL;
+		status = exercise_check(&g->plan, &r->cfg.limits, &errors);
+	}
+	if (status < 0) {
 		config_errors_print(
 			&errors, "cellblock: ", terminal_print_line, stderr);
 		exit(2);
 	}
 	config_errors_fini(&errors);
-	r->plan = &g->plan;
-	run_load_config(r);
-	r->plan = NULL;
 }
 
 /* Keep one share of the submissions. */
@@ -72,6 +77,34 @@ static void keep_share(struct submissions *s, int share, int shares)
 		submission_keep(s, kept);
 }
 
+/* Open JUnit's file, and see to it that no file has two uses. */
+static void open_files(struct invocation *r, struct grading *g)
+{
+	const struct options_grade *o = &r->opt.grade;
+	struct stat a, b;
+	struct err e = {0};
+
+	run_must(submission_list(&g->submissions, o->submissions, &e), &e);
+	run_must(results_open(&g->results, &g->plan, o->results, &e), &e);
+	if (o->junit)
+		g->junit = open(o->junit,
+			O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+	if (o->junit && g->junit < 0)
+		err_errno(&e, "open %s", o->junit);
+	else if (fstat(g->junit, &a) == 0 && fstat(g->results.fd, &b) == 0 &&
+		 a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		err_set(&e, "-o and --junit name the same file");
+	else if (submission_is_one(&g->submissions, g->results.fd) ||
+		 submission_is_one(&g->submissions, g->junit))
+		err_set(&e,
+			"the results lie in %s, among the submissions: "
+			"write them elsewhere",
+			o->submissions);
+	if (e.msg[0])
+		run_die(&e);
+	keep_share(&g->submissions, o->share, o->shares);
+}
+
 /* Open all that is written and read, and prepare the jails. */
 static void open_all(struct invocation *r, struct grading *g)
 {
@@ -85,17 +118,7 @@ static void open_all(struct invocation *r, struct grading *g)
 		.signals = &r->signals};
 	struct err e = {0};
 
-	run_must(submission_list(&g->submissions, o->submissions, &e), &e);
-	keep_share(&g->submissions, o->share, o->shares);
-	run_must(results_open(&g->results, &g->plan, o->results, &e), &e);
-	if (o->junit) {
-		g->junit = open(o->junit,
-			O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-		if (g->junit < 0) {
-			err_errno(&e, "open %s", o->junit);
-			run_die(&e);
-		}
-	}
+	open_files(r, g);
 	terminal_open(&r->term, r->cfg.colour);
 	if (r->term.out_tty && !r->term.dumb && !r->opt.quiet && !r->opt.json)
 		with.term = &r->term;

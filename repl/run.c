@@ -20,6 +20,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,12 +67,19 @@ void run_set_locale(void)
 	setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/* True if all errors come from options: their places begin with a dash. */
-static bool errors_are_of_options(const struct config_errors *errors)
+/* True if all errors come from the command line: from options, whose places
+ * begin with a dash, or from the plan that it names. */
+static bool errors_are_of_caller(
+	const struct invocation *r, const struct config_errors *errors)
 {
-	for (size_t i = 0; i < errors->list.n; i++)
-		if (errors->list.items[i][0] != '-')
+	size_t n = r->plan ? strlen(r->opt.grade.plan) : 0;
+
+	for (size_t i = 0; i < errors->list.n; i++) {
+		const char *s = errors->list.items[i];
+
+		if (*s != '-' && (!n || strncmp(s, r->opt.grade.plan, n) != 0))
 			return false;
+	}
 	return !errors->dropped;
 }
 
@@ -122,7 +130,7 @@ void run_load_config(struct invocation *r)
 	}
 	config_errors_print(
 		&errors, "cellblock: ", terminal_print_line, stderr);
-	exit(errors_are_of_options(&errors) ? 2 : 78);
+	exit(errors_are_of_caller(r, &errors) ? 2 : 78);
 }
 
 /* Load the system's files alone; -1 with e. */

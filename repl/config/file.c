@@ -316,4 +316,8 @@ void config_file_read(const struct config_file *file,
 		p.next += 3;
 	if (ini_parse_stream(feed_line, &p, handle_pair, &p) < 0)
 		config_errors_add(errors, file->shown, "out of memory");
+	/* A plan has what no jail may have, and jails have copies of our
+	 * memory. */
+	explicit_bzero(text, n);
+	explicit_bzero(&p, sizeof(p));
 }

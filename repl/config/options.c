@@ -341,6 +341,10 @@ static int take_grade_words(struct options *o, struct err *e)
 		const char *word = o->args[i], *value = o->args[i + 1];
 		bool option = word[0] == '-' && word[1];
 
+		if (!strcmp(word, "--json")) {
+			o->json = true;
+			continue;
+		}
 		if (option && !value)
 			return usage(e, "%s wants a value", word);
 		if (!strcmp(word, "-j") && take_count(value, 64, &g->jobs) < 0)

@@ -10,15 +10,20 @@
  * A plan is a file like the configuration, and may have its sections: limits
  * are set as everywhere. Besides there is [grade], and a [test NAME] for each
  * test. Names of files are relative to the plan.
+ *
+ * Contents lie in memory that is empty in every process that we fork: a jail's
+ * first process has a copy of our memory, and no expected output in it.
  */
 #include "repl/grade/grade.h"
 
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* Longest name of a test: inih cuts sections that are longer than this and the
@@ -36,6 +41,7 @@ struct reading {
 	struct exercise *plan;
 	int dir; /* of the plan */
 	const struct config_line *line;
+	int seen[EXERCISE_KEYS]; /* in which line of [grade] */
 	struct config_errors *errors;
 };
 
@@ -87,6 +93,41 @@ static int read_number(
 	return 0;
 }
 
+/* Make room for a content. 0, or -1. */
+static int hold_content(struct exercise_file *f, size_t room)
+{
+	f->content = mmap(NULL, room, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (f->content == MAP_FAILED) {
+		f->content = NULL;
+		return -1;
+	}
+	f->room = room;
+	return madvise(f->content, room, MADV_WIPEONFORK);
+}
+
+/* Clean the name of a file in the home, in place: relative, without "." and
+ * "..". */
+static int clean_name(struct reading *r, char **name)
+{
+	auto_free char *path = NULL;
+
+	if (asprintf(&path, "/%s", *name) < 0) {
+		path = NULL;
+		return refuse(r, "out of memory");
+	}
+	if (**name == '/' || path_clean(path, false) < 0 || !path[1])
+		return refuse(r,
+			"expected the name of a file in the home, "
+			"not '%s'",
+			*name);
+	/* Python would take it for an option, or for its standard input. */
+	if (path[1] == '-')
+		return refuse(r, "expected a name without '-' at its beginning");
+	strcpy(*name, path + 1);
+	return 0;
+}
+
 /* A file of the plan's directory, or beneath it, or anywhere: the person says
  * so. `name` is what it is called in the home. */
 static int read_file(struct reading *r, const char *path, const char *name,
@@ -98,7 +139,7 @@ static int read_file(struct reading *r, const char *path, const char *name,
 	ssize_t got;
 
 	if (to->name)
-		return refuse(r, "%s is named twice", r->line->name);
+		return refuse(r, "there is a text for that already");
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return refuse(r, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -107,8 +148,9 @@ static int read_file(struct reading *r, const char *path, const char *name,
 		return refuse(r, "%s: expected at most %d MiB", path,
 			FILE_BYTES_MAX >> 20);
 	to->name = strdup(name);
-	to->content = malloc((size_t)st.st_size + 1);
-	if (!to->name || !to->content)
+	to->place = strdup(r->line->place);
+	if (!to->name || !to->place ||
+		hold_content(to, (size_t)st.st_size + 1) < 0)
 		return refuse(r, "out of memory");
 	got = io_read_full(fd, to->content, (size_t)st.st_size);
 	if (got < 0)
@@ -122,12 +164,17 @@ static int read_file(struct reading *r, const char *path, const char *name,
 static int read_text(
 	struct reading *r, const char *text, struct exercise_file *to)
 {
+	size_t n = strlen(text);
+
 	if (to->name)
 		return refuse(r, "there is a file for that already");
 	to->name = strdup("text");
-	if (!to->name || asprintf(&to->content, "%s\n", text) < 0)
+	to->place = strdup(r->line->place);
+	if (!to->name || !to->place || hold_content(to, n + 1) < 0)
 		return refuse(r, "out of memory");
-	to->n = strlen(to->content);
+	memcpy(to->content, text, n);
+	to->content[n] = '\n';
+	to->n = n + 1;
 	return 0;
 }
 
@@ -154,7 +201,9 @@ static int read_names(struct reading *r, const char *text, struct strlist *to)
 	char *rest = copy, *name;
 
 	while ((name = next_name(&rest)) != NULL)
-		if (strlist_add(to, name) < 0)
+		if (clean_name(r, &name) < 0)
+			return -1;
+		else if (strlist_add(to, name) < 0)
 			return refuse(r, "out of memory");
 	return copy ? 0 : refuse(r, "out of memory");
 }
@@ -182,8 +231,9 @@ static int read_pairs(struct reading *r, const char *text,
 		if (array_grow(&to->v, to->n, sizeof(*to->v)) < 0)
 			return refuse(r, "out of memory");
 		to->v[to->n++] = (struct exercise_file){0};
-		if (read_file(r, reverse ? name : from, reverse ? from : name,
-			    &to->v[to->n - 1]) < 0)
+		if (clean_name(r, reverse ? &from : &name) < 0 ||
+			read_file(r, reverse ? name : from,
+				reverse ? from : name, &to->v[to->n - 1]) < 0)
 			return -1;
 	}
 	return copy ? 0 : refuse(r, "out of memory");
@@ -195,18 +245,18 @@ static int take_title(
 	struct reading *r, const char *text, struct exercise_test *t)
 {
 	(void)t;
-	free(r->plan->title);
 	r->plan->title = strdup(text);
-	return 0;
+	return r->plan->title ? 0 : refuse(r, "out of memory");
 }
 
 static int take_program(
 	struct reading *r, const char *text, struct exercise_test *t)
 {
 	(void)t;
-	free(r->plan->program);
-	r->plan->program = *text ? strdup(text) : NULL;
-	return *text ? 0 : refuse(r, "expected the name of a file");
+	r->plan->program = strdup(text);
+	if (!r->plan->program)
+		return refuse(r, "out of memory");
+	return clean_name(r, &r->plan->program);
 }
 
 static int take_files(
@@ -288,32 +338,42 @@ static int take_points(
 static const struct exercise_key {
 	const char *name;
 	bool of_test;
+	bool list; /* may stand there again, and adds to it then */
 	int (*take)(
 		struct reading *r, const char *text, struct exercise_test *t);
-} keys[] = {
-	{"title", false, take_title},
-	{"program", false, take_program},
-	{"files", false, take_files},
-	{"args", true, take_args},
-	{"stdin", true, take_stdin},
-	{"input", true, take_input},
-	{"stdout", true, take_stdout},
-	{"output", true, take_output},
-	{"give", true, take_give},
-	{"makes", true, take_makes},
-	{"compare", true, take_compare},
-	{"exit", true, take_exit},
-	{"points", true, take_points},
+} keys[EXERCISE_KEYS] = {
+	{"title", false, false, take_title},
+	{"program", false, false, take_program},
+	{"files", false, true, take_files},
+	{"args", true, true, take_args},
+	{"stdin", true, false, take_stdin},
+	{"input", true, false, take_input},
+	{"stdout", true, false, take_stdout},
+	{"output", true, false, take_output},
+	{"give", true, true, take_give},
+	{"makes", true, true, take_makes},
+	{"compare", true, false, take_compare},
+	{"exit", true, false, take_exit},
+	{"points", true, false, take_points},
 };
 
 static void take_key(struct reading *r, struct exercise_test *t)
 {
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (keys[i].of_test == !!t &&
-			!strcmp(keys[i].name, r->line->name)) {
-			keys[i].take(r, r->line->value, t);
-			return;
-		}
+	int *seen = t ? t->seen : r->seen;
+
+	for (size_t i = 0; i < EXERCISE_KEYS; i++) {
+		const struct exercise_key *k = &keys[i];
+
+		if (k->of_test != !!t || strcmp(k->name, r->line->name) != 0)
+			continue;
+		if (seen[i] && !k->list)
+			refuse(r, "expected only once; line %d has it",
+				seen[i]);
+		else
+			k->take(r, r->line->value, t);
+		seen[i] = r->line->line;
+		return;
+	}
 	refuse(r, "no key %s in [%s]", r->line->name, r->line->section);
 }
 
@@ -327,11 +387,13 @@ static struct exercise_test *find_test(struct reading *r, const char *name)
 	for (size_t i = 0; i < p->ntests; i++)
 		if (!strcmp(p->tests[i].name, name))
 			return &p->tests[i];
-	if (p->ntests == TESTS_MAX || strlen(name) > NAME_MAX_BYTES) {
-		refuse(r,
-			"expected at most %d tests, with names of at most %d "
-			"bytes",
-			TESTS_MAX, NAME_MAX_BYTES);
+	if (p->ntests == TESTS_MAX) {
+		refuse(r, "expected at most %d tests", TESTS_MAX);
+		return NULL;
+	}
+	if (strlen(name) > NAME_MAX_BYTES) {
+		refuse(r, "expected a name of at most %d bytes",
+			NAME_MAX_BYTES);
 		return NULL;
 	}
 	if (array_grow(&p->tests, p->ntests, sizeof(*p->tests)) < 0) {
@@ -340,6 +402,10 @@ static struct exercise_test *find_test(struct reading *r, const char *name)
 	}
 	p->tests[p->ntests] =
 		(struct exercise_test){.name = strdup(name), .points = 1};
+	if (!p->tests[p->ntests].name) {
+		refuse(r, "out of memory");
+		return NULL;
+	}
 	return &p->tests[p->ntests++];
 }
 
@@ -405,6 +471,25 @@ static int check_whole(
 	return errors->list.n > before ? -1 : 0;
 }
 
+int exercise_check(const struct exercise *p, const struct limits *l,
+	struct config_errors *errors)
+{
+	char size[TEXT_HUMAN], most[TEXT_HUMAN];
+	int r = 0;
+
+	for (size_t i = 0; i < p->ntests; i++) {
+		const struct exercise_file *f = &p->tests[i].output;
+
+		if ((int64_t)f->n > l->output_bytes)
+			r = config_errors_add(errors, f->place,
+				"expected %s of output, of which cell.output "
+				"allows %s",
+				text_size(size, f->n),
+				text_size(most, (uint64_t)l->output_bytes));
+	}
+	return r;
+}
+
 int exercise_read(
 	struct exercise *p, const char *path, struct config_errors *errors)
 {
@@ -435,7 +520,9 @@ int exercise_read(
 static void free_file(struct exercise_file *f)
 {
 	free(f->name);
-	free(f->content);
+	free(f->place);
+	if (f->content)
+		munmap(f->content, f->room);
 }
 
 static void free_files(struct exercise_files *f)

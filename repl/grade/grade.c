@@ -53,7 +53,8 @@ struct grade {
 	size_t limited; /* submissions of which a limit struck one */
 	int64_t began_ms, drawn_ms;
 	bool stopped;	/* by a signal */
-	struct err err; /* the first failure of a jail */
+	struct err err; /* the first failure of a jail, */
+	bool hopeless;	/* and there will be no other */
 };
 
 int grade_open(struct grade **out, const struct grade_with *with, struct err *e)
@@ -136,11 +137,14 @@ static void show_progress(struct grade *g)
 
 /* ---- one submission ---- */
 
-static int note_failure(struct grade *g, const struct err *e)
+/* Note that a jail failed: for good, or that of `u` in the middle of a test. */
+static void note_failure(
+	struct grade *g, const struct submission *u, const struct err *e)
 {
-	if (!g->err.msg[0])
+	if (!g->err.msg[0]) {
 		g->err = *e;
-	return -1;
+		err_wrap(&g->err, "%.60s", u->name);
+	}
 }
 
 /* Make the request of the job's test. 0, or -1 with words: the submission and
@@ -223,12 +227,13 @@ static int settle_job(struct grade *g, struct graded *j, struct err *e)
 		      : judge_run(&j->verdicts[j->at],
 				&g->with.plan->tests[j->at], &j->run, &why);
 
+	g->hopeless |= r < 0 && !run_has_begun(&j->run);
 	end_jail(g, j);
 	if (again)
 		return 0;
 	request_fini(&j->request);
 	if (r < 0) {
-		note_failure(g, &why);
+		note_failure(g, j->u, &why);
 		g->done++;
 		free_job(g, j);
 		return 0;
@@ -302,7 +307,7 @@ static int start_jobs(struct grade *g, struct err *e)
 		struct graded *j = &g->jobs[i];
 		int r = 1;
 
-		if (!j->u && !g->stopped && !g->err.msg[0])
+		if (!j->u && !g->stopped && !g->hopeless)
 			r = begin_job(g, j, e);
 		if (r < 0)
 			return -1;
@@ -313,8 +318,8 @@ static int start_jobs(struct grade *g, struct err *e)
 			start_jail(g, j);
 		waiting += !j->runs;
 	}
-	/* Each job that runs may want its next jail soon. */
-	pool_want(g->pool, 0, SPEC_PROGRAM, waiting, active ? 1 : 0);
+	/* Each job that runs wants its next jail soon. */
+	pool_want(g->pool, 0, SPEC_PROGRAM, waiting, active - waiting);
 	return active;
 }
 

@@ -36,6 +36,9 @@ struct exercise_file {
 	char *name;
 	char *content;
 	size_t n;
+	/* Of a file of the plan: */
+	size_t room; /* mapped at `content` */
+	char *place; /* where the plan names it */
 };
 
 struct exercise_files {
@@ -50,6 +53,8 @@ enum exercise_compare {
 	COMPARE_WORDS, /* words alone, however they are spaced */
 };
 
+#define EXERCISE_KEYS 13
+
 /* A section [test NAME]. */
 struct exercise_test {
 	char *name;
@@ -61,6 +66,7 @@ struct exercise_test {
 	enum exercise_compare compare;
 	int status; /* expected */
 	int points;
+	int seen[EXERCISE_KEYS]; /* in which line each key is */
 };
 
 struct exercise {
@@ -82,6 +88,10 @@ int exercise_read(
 	struct exercise *p, const char *path, struct config_errors *errors);
 void exercise_fini(struct exercise *p);
 
+/* Check what the limits must allow. 0, or -1 with an error added. */
+int exercise_check(const struct exercise *p, const struct limits *l,
+	struct config_errors *errors);
+
 /* Carry on a digest (EXERCISE_DIGEST at first): a change is seen, no forgery.
  */
 #define EXERCISE_DIGEST UINT64_C(0xcbf29ce484222325)
@@ -90,8 +100,8 @@ uint64_t exercise_digest(uint64_t digest, const void *p, size_t n);
 /* ---- submission.c ---- */
 
 struct submission {
-	char *name;   /* of its entry in the directory; for a file without
-		       * its suffix */
+	char *name;   /* that of its entry in the directory, as text: `\xff`
+		       * stands for a byte that is none */
 	char *entry;  /* in the directory */
 	bool is_file; /* it is one file, which becomes the program */
 	/* submission_load(): */
@@ -111,6 +121,9 @@ struct submissions {
  * with e. submission_close() either way. */
 int submission_list(struct submissions *s, const char *path, struct err *e);
 void submission_close(struct submissions *s);
+
+/* True if the open file is one of them. */
+bool submission_is_one(const struct submissions *s, int fd);
 
 /* Keep the first `n`. */
 void submission_keep(struct submissions *s, size_t n);
@@ -148,8 +161,8 @@ struct results {
 };
 
 /* Open the file, and read what an earlier run has left. A last line without an
- * end is dropped. 0, or -1 with e: it is no file of results, or another run
- * writes to it. */
+ * end is dropped. 0, or -1 with e: it is no file of results, and stays as it is,
+ * or another run writes to it. */
 int results_open(struct results *r, const struct exercise *p, const char *path,
 	struct err *e);
 void results_close(struct results *r);
@@ -194,7 +207,9 @@ int grade_open(
 	struct grade **out, const struct grade_with *with, struct err *e);
 
 /* Grade what has no result yet. 0; 1 where it was interrupted; -1 with e:
- * jails failed, or results could not be written. */
+ * a jail failed, or results could not be written. Where no jail can be made
+ * nothing more is tried; a submission that broke its jail has no result, and the
+ * others have theirs. */
 int grade_run(struct grade *g, struct err *e);
 
 /* End every jail. -1 with e when something may be left. */

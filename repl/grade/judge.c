@@ -13,6 +13,9 @@
 #include "repl/drive/drive.h"
 #include "repl/json/json.h"
 
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -25,6 +28,20 @@ struct cursor {
 	const char *p, *end;
 	int line;
 };
+
+__attribute__((format(printf, 2, 3))) static int say(
+	char **why, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(why, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		*why = NULL;
+	return n < 0 ? -1 : 0;
+}
 
 static bool is_space(char c)
 {
@@ -90,37 +107,35 @@ static void show_piece(
 	snprintf(buf, size, "'%s'", text);
 }
 
-/* NULL: the same; else (owned) where the texts differ. */
-static char *find_difference(const char *what, const struct exercise_file *want,
-	const char *have, size_t n, enum exercise_compare how)
+/* Note where the texts differ, if they do. 0, or -1: there is no memory for
+ * that. */
+static int find_difference(char **why, const char *what,
+	const struct exercise_file *want, const char *have, size_t n,
+	enum exercise_compare how)
 {
 	struct cursor a = {want->content, want->content + want->n, 0},
 		      b = {have, have + n, 0};
-	char wanted[LINE_SHOWN + 8], found[LINE_SHOWN + 8], *why;
+	char wanted[LINE_SHOWN + 8], found[LINE_SHOWN + 8];
 	const char *s = "", *t = "";
 	size_t sn = 0, tn = 0;
 	bool more, has;
 
 	if (how == COMPARE_EXACT && want->n == n &&
 		!memcmp(want->content, have, n))
-		return NULL;
+		return 0;
 	do {
 		more = pieces[how](&a, &s, &sn);
 		has = pieces[how](&b, &t, &tn);
 	} while (more && has && sn == tn && !memcmp(s, t, sn));
 	if (!more && !has && how != COMPARE_EXACT)
-		return NULL;
+		return 0;
 	if (!more && !has)
-		return asprintf(&why, "%s differs in its last line end", what) <
-				       0
-			       ? NULL
-			       : why;
+		return say(why, "%s differs in its last line end", what);
 	show_piece(wanted, sizeof(wanted), more, s, sn);
 	show_piece(found, sizeof(found), has, t, tn);
-	return asprintf(&why, "%s, line %d: expected %s, not %s", what,
-		       b.line + (how == COMPARE_WORDS), wanted, found) < 0
-		       ? NULL
-		       : why;
+	return say(why, "%s, line %d: expected %s, not %s", what,
+		(a.line > b.line ? a.line : b.line) + (how == COMPARE_WORDS),
+		wanted, found);
 }
 
 /* ---- files of the home ---- */
@@ -129,30 +144,38 @@ static char *find_difference(const char *what, const struct exercise_file *want,
 static int judge_file(struct judgement *v, const struct exercise_test *t,
 	const struct exercise_file *want, struct jail *j, struct err *e)
 {
-	/* What differs in length beyond this differs anyhow. */
-	size_t most = 2 * want->n + 4096, n;
+	/* What is longer than this differs, however blanks count. */
+	size_t most = 2 * want->n + 65536;
 	struct err why = {0};
 	auto_close int fd = jail_home_open(j, want->name, &why);
 	auto_free char *text = NULL;
-	char what[80];
-	ssize_t got;
+	char what[80], words[300];
+	ssize_t got = 0;
+	int r;
 
 	if (fd < 0 && why.kind == ERR_JAIL) {
 		*e = why;
 		return -1;
 	}
 	text_safe(what, sizeof(what), want->name, strlen(want->name));
-	if (fd < 0)
-		return asprintf(&v->why, "%s: not made", what) < 0
-			       ? err_errno(e, "judge a file")
-			       : 0;
 	text = malloc(most);
-	got = text ? io_read_full(fd, text, most) : -1;
+	if (!text)
+		return err_errno(e, "judge a file");
+	if (fd >= 0)
+		got = io_read_full(fd, text, most);
 	if (got < 0)
 		return err_errno(e, "read a file of the home");
-	n = (size_t)got;
-	v->why = find_difference(what, want, text, n, t->compare);
-	return 0;
+	text_safe(words, sizeof(words), why.msg, strlen(why.msg));
+	if (fd < 0 && why.code == ENOENT)
+		r = say(&v->why, "%s: not made", what);
+	else if (fd < 0)
+		r = say(&v->why, "%s", words);
+	else if ((size_t)got == most)
+		r = say(&v->why, "%s is far longer than expected", what);
+	else
+		r = find_difference(
+			&v->why, what, want, text, (size_t)got, t->compare);
+	return r < 0 ? err_errno(e, "judge a file") : 0;
 }
 
 /* ---- the program ---- */
@@ -181,30 +204,31 @@ static void add_last_line(struct strbuf *b, const struct capture *c)
 	strbuf_printf(b, " · %s", shown);
 }
 
-/* Why the program failed, whatever it wrote; NULL: it did not. */
-static char *judge_end(
+/* Note why the program failed, whatever it wrote, if it did. 0, or -1: there is
+ * no memory for that. */
+static int judge_end(
 	struct judgement *v, const struct exercise_test *t, const struct run *r)
 {
 	char words[VERDICT_MAX];
 	struct strbuf b = {0};
 
-	if (r->how == RUN_NOTHING)
-		strbuf_printf(&b, "not run: %s", r->message);
-	else if (v->limit != LIMIT_NONE)
+	if (r->how == RUN_NOTHING) {
+		text_safe(words, sizeof(words), r->message, strlen(r->message));
+		strbuf_printf(&b, "not run: %s", words);
+	} else if (r->how == RUN_CUT) {
+		strbuf_printf(&b, "it wrote more than cell.output allows, %s",
+			text_size(words, (uint64_t)r->max));
+	} else if (v->limit != LIMIT_NONE) {
 		strbuf_puts(&b,
 			verdict_limit(words, v->limit, &r->drive.cfg->limits));
-	else if (r->how == RUN_CUT || r->out.cut)
-		strbuf_puts(&b, "it wrote more than cell.output allows");
-	else if (v->status != t->status && t->status)
-		strbuf_printf(&b, "exit status %d, expected %d", v->status,
-			t->status);
-	else if (v->status != t->status)
+	} else if (v->status != t->status) {
 		strbuf_printf(&b, "exit status %d", v->status);
-	else
-		return NULL;
-	if (v->limit == LIMIT_NONE && v->status != t->status)
+		if (t->status)
+			strbuf_printf(&b, ", expected %d", t->status);
 		add_last_line(&b, &r->err_out);
-	return b.s;
+	}
+	v->why = b.s;
+	return b.failed ? -1 : 0;
 }
 
 int judge_run(struct judgement *v, const struct exercise_test *t, struct run *r,
@@ -224,11 +248,13 @@ int judge_run(struct judgement *v, const struct exercise_test *t, struct run *r,
 		v->cpu_ms = p->cpu_ms;
 		v->peak_bytes = p->peak_bytes;
 	}
-	v->why = judge_end(v, t, r);
-	if (!v->why && t->output.name)
-		v->why = find_difference("output", &t->output,
+	if (judge_end(v, t, r) < 0)
+		return err_set(e, "judge a run: out of memory");
+	if (!v->why && t->output.name &&
+		find_difference(&v->why, "output", &t->output,
 			r->out.text.n ? r->out.text.s : "", r->out.text.n,
-			t->compare);
+			t->compare) < 0)
+		return err_errno(e, "judge a run");
 	for (size_t i = 0; i < t->makes.n && !v->why; i++)
 		if (judge_file(v, t, &t->makes.v[i], r->drive.jail, e) < 0)
 			return -1;

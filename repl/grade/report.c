@@ -138,8 +138,9 @@ static void add_attribute(struct strbuf *b, const char *name, const char *text)
 	strbuf_puts(b, "\"");
 }
 
+/* `as` is the element for a test that did not pass. */
 static void add_case(struct strbuf *b, const char *suite, const char *name,
-	const char *why, int64_t ms)
+	const char *as, const char *why, int64_t ms)
 {
 	strbuf_puts(b, "    <testcase");
 	add_attribute(b, "classname", suite);
@@ -147,33 +148,35 @@ static void add_case(struct strbuf *b, const char *suite, const char *name,
 	strbuf_printf(b, " time=\"%lld.%03lld\">", (long long)(ms / 1000),
 		(long long)(ms % 1000));
 	if (why) {
-		strbuf_puts(b, "<failure");
+		strbuf_printf(b, "<%s", as);
 		add_attribute(b, "message", why);
 		strbuf_puts(b, "/>");
 	}
 	strbuf_puts(b, "</testcase>\n");
 }
 
+/* `o` is NULL for a submission that was not graded. */
 static void add_suite(
 	struct strbuf *b, const struct submission *u, const json_t *o)
 {
 	const json_t *tests = json_object_get(o, "tests");
-	const char *why = word_of(o, "why");
-	size_t n = json_array_size(tests), failed = why != NULL;
+	const char *why = o ? word_of(o, "why") : "not graded";
+	size_t n = json_array_size(tests), failed = o && why;
 
 	for (size_t i = 0; i < n; i++)
 		failed += word_of(json_array_get(tests, i), "why") != NULL;
 	strbuf_puts(b, "  <testsuite");
 	add_attribute(b, "name", u->name);
-	strbuf_printf(b, " tests=\"%zu\" failures=\"%zu\" errors=\"0\">\n",
-		n + (why != NULL), failed);
+	strbuf_printf(b, " tests=\"%zu\" failures=\"%zu\" errors=\"%d\">\n",
+		n + (why != NULL), failed, !o);
 	if (why)
-		add_case(b, u->name, "submission", why, 0);
+		add_case(b, u->name, "submission", o ? "failure" : "error", why,
+			0);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *t = json_array_get(tests, i);
 
-		add_case(b, u->name, word_of(t, "name"), word_of(t, "why"),
-			number_of(t, "duration_ms"));
+		add_case(b, u->name, word_of(t, "name"), "failure",
+			word_of(t, "why"), number_of(t, "duration_ms"));
 	}
 	strbuf_puts(b, "  </testsuite>\n");
 }
@@ -189,12 +192,8 @@ int report_junit(const struct results *r, const struct submissions *s, int fd,
 	add_attribute(
 		&b, "name", r->plan->title ? r->plan->title : r->plan->program);
 	strbuf_puts(&b, ">\n");
-	for (size_t i = 0; i < s->n; i++) {
-		const json_t *o = find_result(r, &s->v[i]);
-
-		if (o)
-			add_suite(&b, &s->v[i], o);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		add_suite(&b, &s->v[i], find_result(r, &s->v[i]));
 	strbuf_puts(&b, "</testsuites>\n");
 	if (b.failed)
 		status = err_set(e, "write JUnit's XML: out of memory");

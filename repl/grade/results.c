@@ -3,7 +3,8 @@
  * results.c - results in a file, from which a later run goes on
  *
  * Runs in:   front end; the file is opened before it is confined
- * Trusts:    nothing in the file but what we can parse: it may have been cut
+ * Trusts:    nothing in the file but what we can parse: it may have been cut,
+ *            or be another file, which stays as it is
  * Leaves:    a whole line for each submission that was graded
  *
  * A line is a JSON object. A submission is graded again when the plan or its
@@ -31,15 +32,31 @@ static void write_digest(char buf[static 40], const struct exercise *p,
 	snprintf(buf, 40, "%016" PRIx64 "-%016" PRIx64, p->digest, u->digest);
 }
 
-/* Keep a line that an earlier run has left, if it is one of ours. */
-static void take_line(struct results *r, const char *s, size_t n)
+/* How each line begins. */
+static const char beginning[] = "{\"submission\": \"";
+
+/* Keep a line that an earlier run has left. 0, or -1: it is none of ours, or
+ * there is no memory. */
+static int take_line(struct results *r, const char *s, size_t n)
 {
 	json_t *o = json_loadb(s, n, 0, NULL);
 	const char *name = json_string_value(json_object_get(o, "submission"));
+	int status = -1;
 
-	if (name && json_is_string(json_object_get(o, "digest")))
-		json_object_set(r->by_name, name, o);
+	if (name && json_is_string(json_object_get(o, "digest")) &&
+		json_is_array(json_object_get(o, "tests")))
+		status = json_object_set(r->by_name, name, o);
 	json_decref(o);
+	return status;
+}
+
+/* True if a run that was killed may have left these bytes without a line end.
+ */
+static bool is_torn(const char *s, size_t n)
+{
+	size_t most = sizeof(beginning) - 1;
+
+	return !memcmp(s, beginning, n < most ? n : most);
 }
 
 static int read_lines(struct results *r, const char *path, struct err *e)
@@ -60,17 +77,17 @@ static int read_lines(struct results *r, const char *path, struct err *e)
 	if (got < 0)
 		return err_errno(e, "read %s", path);
 	n = (size_t)got;
-	if (n && text[0] != '{')
-		return err_set(e,
-			"%s is no file of results: it does not begin "
-			"with '{'",
-			path);
-	while (at < n) {
+	for (int line = 1; at < n; line++) {
 		const char *nl = memchr(text + at, '\n', n - at);
 
+		if (nl ? take_line(r, text + at, (size_t)(nl - text) - at) < 0
+			: !is_torn(text + at, n - at))
+			return err_set(e,
+				"%s is no file of results, and stays as it is: "
+				"line %d is no result",
+				path, line);
 		if (!nl)
 			break;
-		take_line(r, text + at, (size_t)(nl - text) - at);
 		at = (size_t)(nl - text) + 1;
 	}
 	if (at < n && ftruncate(r->fd, (off_t)at) < 0)
@@ -156,6 +173,23 @@ static void add_result(struct strbuf *b, const struct exercise *p,
 	emit_close(b, '}');
 }
 
+/* Write a whole line, or nothing. 0, or -1 with e. */
+static int write_line(struct results *r, const struct strbuf *b, struct err *e)
+{
+	off_t end;
+
+	if (r->fd < 0)
+		return 0;
+	end = lseek(r->fd, 0, SEEK_END);
+	if (b->failed || end < 0 || io_write_full(r->fd, b->s, b->n) < 0) {
+		err_errno(e, "write a result");
+		if (end >= 0 && ftruncate(r->fd, end) < 0)
+			return -1; /* the next run drops the torn line */
+		return -1;
+	}
+	return 0;
+}
+
 int results_add(struct results *r, const struct submission *u,
 	const struct judgement *v, const char *why, struct err *e)
 {
@@ -163,13 +197,11 @@ int results_add(struct results *r, const struct submission *u,
 	int status = 0;
 
 	add_result(&b, r->plan, u, v, why);
-	if (!b.failed)
-		take_line(r, b.s, b.n);
-	strbuf_puts(&b, "\n");
-	if (b.failed)
+	if (b.failed || take_line(r, b.s, b.n) < 0)
 		status = err_set(e, "hold a result: out of memory");
-	else if (r->fd >= 0 && io_write_full(r->fd, b.s, b.n) < 0)
-		status = err_errno(e, "write a result");
+	strbuf_puts(&b, "\n");
+	if (status == 0)
+		status = write_line(r, &b, e);
 	strbuf_free(&b);
 	return status;
 }

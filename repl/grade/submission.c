@@ -9,8 +9,9 @@
  * Each entry of the directory is a submission: a directory with files, or one
  * file, which stands for the program. A directory whose entries are all
  * directories with numbers for names has versions, of which the highest counts.
- * Links, devices and FIFOs are left out, and said. The kernel keeps each open
- * beneath the directory, and follows no link.
+ * Links, devices and FIFOs are left out, and said. What begins with a dot is no
+ * submission, and no file of one. The kernel keeps each open beneath the
+ * directory, and follows no link.
  */
 #include "repl/grade/grade.h"
 
@@ -24,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SUBMISSIONS_MAX 100000
+#define ENTRIES_MAX 100000
 /* Deepest directory of a submission. */
 #define DEPTH_MAX 16
 #define VERSION_MAX 1000000
@@ -47,54 +48,80 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names in a directory, but those that begin with a dot, sorted. 0, or -1
- * with errno. */
+/* The next entry that does not begin with a dot; NULL with errno, which is 0 at
+ * the end. */
+static const char *next_entry(DIR *d)
+{
+	struct dirent *e;
+
+	do {
+		errno = 0;
+		e = readdir(d);
+	} while (e && e->d_name[0] == '.');
+	return e ? e->d_name : NULL;
+}
+
+/* The names in a directory, sorted. 0, or -1 with errno. */
 static int list_names(int fd, struct strlist *names)
 {
 	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = again < 0 ? NULL : fdopendir(again);
-	struct dirent *e;
+	const char *name;
+	int code;
 
 	if (!d) {
 		fd_drop(&again);
 		return -1;
 	}
-	for (errno = 0; (e = readdir(d)) != NULL;)
-		if (e->d_name[0] != '.' && names->n < SUBMISSIONS_MAX &&
-			strlist_add(names, e->d_name) < 0)
+	while ((name = next_entry(d)) != NULL) {
+		errno = names->n == ENTRIES_MAX ? E2BIG : ENOMEM;
+		if (names->n == ENTRIES_MAX || strlist_add(names, name) < 0)
 			break;
+	}
+	code = errno;
+	closedir(d);
 	if (names->n)
 		qsort(names->items, names->n, sizeof(*names->items), by_name);
-	closedir(d);
-	return errno ? -1 : 0;
+	errno = code;
+	return code ? -1 : 0;
 }
 
 /* ---- the directory ---- */
 
-/* True for an entry that can be a submission. */
-static bool find_kind(int dir, const char *name, bool *is_file)
+static bool is_directory(int dir, const char *name)
 {
 	struct stat st;
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return false;
-	*is_file = S_ISREG(st.st_mode);
-	return *is_file || S_ISDIR(st.st_mode);
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode);
 }
 
-static int add_submission(
-	struct submissions *s, const char *entry, bool is_file)
+/* The name of an entry, so that it is text which can be shown anywhere, and no
+ * other entry has it. */
+static char *make_name(const char *entry)
 {
-	const char *dot = is_file ? strrchr(entry, '.') : NULL;
+	char doubled[2 * NAME_MAX + 1], shown[sizeof(doubled) * 8];
+	size_t n = 0;
+
+	for (; *entry && n + 2 < sizeof(doubled); entry++) {
+		if (*entry == '\\')
+			doubled[n++] = '\\';
+		doubled[n++] = *entry;
+	}
+	text_safe(shown, sizeof(shown), doubled, n);
+	return strdup(shown);
+}
+
+static int add_submission(struct submissions *s, const char *entry)
+{
 	struct submission *u;
 
 	if (array_grow(&s->v, s->n, sizeof(*s->v)) < 0)
 		return -1;
 	u = &s->v[s->n++];
 	*u = (struct submission){.entry = strdup(entry),
-		.name = dot ? strndup(entry, (size_t)(dot - entry))
-			    : strdup(entry),
-		.is_file = is_file};
+		.name = make_name(entry),
+		.is_file = !is_directory(s->dir, entry)};
 	return u->entry && u->name ? 0 : -1;
 }
 
@@ -107,20 +134,27 @@ int submission_list(struct submissions *s, const char *path, struct err *e)
 		.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 	if (s->dir < 0 || list_names(s->dir, &names) < 0)
 		r = err_errno(e, "read the submissions in %s", path);
-	for (size_t i = 0; r == 0 && i < names.n; i++) {
-		bool is_file;
-
-		if (find_kind(s->dir, names.items[i], &is_file) &&
-			add_submission(s, names.items[i], is_file) < 0)
+	for (size_t i = 0; r == 0 && i < names.n; i++)
+		if (add_submission(s, names.items[i]) < 0)
 			r = err_errno(e, "list the submissions");
-	}
 	strlist_fini(&names);
 	if (r == 0 && !s->n)
-		r = err_set(e,
-			"%s has no submissions: no directory and no "
-			"file",
-			path);
+		r = err_set(e, "%s has no submissions: it is empty", path);
 	return r;
+}
+
+bool submission_is_one(const struct submissions *s, int fd)
+{
+	struct stat it, st;
+
+	if (fstat(fd, &it) < 0)
+		return false;
+	for (size_t i = 0; i < s->n; i++)
+		if (fstatat(s->dir, s->v[i].entry, &st, AT_SYMLINK_NOFOLLOW) ==
+				0 &&
+			st.st_dev == it.st_dev && st.st_ino == it.st_ino)
+			return true;
+	return false;
 }
 
 void submission_keep(struct submissions *s, size_t n)
@@ -148,8 +182,7 @@ void submission_close(struct submissions *s)
 struct loading {
 	struct submission *u;
 	const struct limits *limits;
-	int64_t bytes;
-	int entries;
+	int64_t bytes, entries;
 	struct err *e;
 };
 
@@ -215,7 +248,7 @@ static int load_entry(
 	auto_free char *path = NULL;
 	struct stat st;
 
-	if (++l->entries > 4 * l->limits->max_count)
+	if (++l->entries > 4 * (int64_t)l->limits->max_count)
 		return err_set(l->e, "it has too many entries");
 	if (asprintf(&path, "%s%s%s", at, *at ? "/" : "", name) < 0) {
 		path = NULL;
@@ -266,24 +299,18 @@ static int read_version(const char *name)
 static int find_version(int dir)
 {
 	struct strlist names = {0};
+	bool all = list_names(dir, &names) == 0;
 	int highest = 0;
 
-	if (list_names(dir, &names) < 0)
-		names.n = 0;
-	for (size_t i = 0; i < names.n; i++) {
+	for (size_t i = 0; all && i < names.n; i++) {
 		int n = read_version(names.items[i]);
-		bool is_file;
 
-		if (!n || !find_kind(dir, names.items[i], &is_file) ||
-			is_file) {
-			highest = 0;
-			break;
-		}
+		all = n && is_directory(dir, names.items[i]);
 		if (n > highest)
 			highest = n;
 	}
 	strlist_fini(&names);
-	return highest;
+	return all ? highest : 0;
 }
 
 /* 0, or -1 with e: a file that must be there is not. */
@@ -305,27 +332,45 @@ static int check_complete(
 	return 0;
 }
 
+/* Open the directory of the newest version (or of the submission), or the one
+ * file. Descriptor, or -1 with e. */
+static int open_newest(
+	const struct submissions *s, struct submission *u, struct err *e)
+{
+	auto_close int fd = u->is_file ? open_entry(s->dir, u->entry, O_RDONLY)
+				       : open_dir(s->dir, u->entry);
+	char number[16];
+	struct stat st;
+	int below;
+
+	if (fd < 0 && errno == ELOOP)
+		return err_set(e, "it is a link");
+	if (fd < 0 && errno != ENXIO)
+		return err_errno(e, "read it");
+	if (fd < 0 || fstat(fd, &st) < 0 ||
+		(!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+		return err_set(e, "it is neither a file nor a directory");
+	u->version = u->is_file ? 0 : find_version(fd);
+	if (!u->version)
+		return fd_take(&fd);
+	snprintf(number, sizeof(number), "%d", u->version);
+	below = open_dir(fd, number);
+	return below < 0 ? err_errno(e, "read version %d", u->version) : below;
+}
+
 int submission_load(const struct submissions *s, struct submission *u,
 	const struct exercise *p, const struct limits *limits, struct err *e)
 {
 	struct loading l = {.u = u, .limits = limits, .e = e};
-	auto_close int fd = u->is_file ? open_entry(s->dir, u->entry, O_RDONLY)
-				       : open_dir(s->dir, u->entry);
-	char number[16];
-	int below, r;
+	auto_close int fd = -1;
+	int r;
 
 	u->digest = EXERCISE_DIGEST;
+	fd = open_newest(s, u, e);
+	u->digest = exercise_digest(
+		u->digest, &u->version, sizeof(u->version));
 	if (fd < 0)
-		return err_errno(e, "read it");
-	u->version = u->is_file ? 0 : find_version(fd);
-	if (u->version) {
-		snprintf(number, sizeof(number), "%d", u->version);
-		below = open_dir(fd, number);
-		if (below < 0)
-			return err_errno(e, "read version %d", u->version);
-		close(fd);
-		fd = below;
-	}
+		return -1;
 	r = u->is_file ? take_file(&l, fd, p->program)
 		       : load_dir(&l, fd, "", 0);
 	return r < 0 ? -1 : check_complete(u, p, e);

@@ -592,7 +592,7 @@ int request_refuse(struct request_refusal *why, const char *title,
 enum run_how {
 	RUN_FAILED,  /* the jail failed: `err` */
 	RUN_NOTHING, /* nothing was run: `message` */
-	RUN_CUT,     /* killed for its output (snekbox) */
+	RUN_CUT,     /* killed for its output (a program) */
 	RUN_ENDED,   /* `program` */
 };
 
@@ -617,7 +617,7 @@ struct run {
 	size_t in_at;
 };
 
-/* Most bytes kept of each stream. */
+/* Most bytes kept of each stream, but of a REQUEST_PROGRAM. */
 #define RUN_OUTPUT_MAX 1000000
 
 /* Begin to run a request in `j`, a session of run_mode(), which may still be

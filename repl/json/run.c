@@ -113,6 +113,12 @@ static void begin_program(struct run *r)
 	r->puts = false;
 }
 
+/* True if the program wrote more than it may: it is of no use any more. */
+static bool is_cut(const struct run *r)
+{
+	return r->out.cut && r->request->form != REQUEST_OURS;
+}
+
 /* Read the last output, then note the end. */
 static void handle_exited(void *arg, struct jail_event *ev)
 {
@@ -130,7 +136,7 @@ static void handle_exited(void *arg, struct jail_event *ev)
 		fail_run(r, &e);
 		return;
 	}
-	r->how = r->out.cut && r->out.counts ? RUN_CUT : RUN_ENDED;
+	r->how = is_cut(r) ? RUN_CUT : RUN_ENDED;
 	r->gone = true;
 }
 
@@ -248,10 +254,10 @@ static void give_warden_up(struct run *r)
 
 void run_turn(struct run *r, const struct pollfd *p)
 {
-	bool was_cut = r->out.cut;
+	bool was_cut = is_cut(r);
 
 	serve_pipes(r, p);
-	if (r->out.cut && !was_cut && r->out.counts)
+	if (is_cut(r) && !was_cut)
 		jail_kill(r->drive.jail, NULL);
 	if (p[WAIT_JAIL].revents)
 		take_events(r);
@@ -307,7 +313,7 @@ void run_begin(struct run *r, struct jail *j, const struct request *q,
 		.out = {.fd = -1},
 		.err_out = {.fd = -1},
 		.report = {.fd = -1}};
-	if (r->max > RUN_OUTPUT_MAX)
+	if (r->max > RUN_OUTPUT_MAX && q->form != REQUEST_PROGRAM)
 		r->max = RUN_OUTPUT_MAX;
 	drive_open(&r->drive, j, cfg, NULL, handlers, r);
 	/* The jail may be built already. */
