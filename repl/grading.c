@@ -12,6 +12,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "repl/grade/grade.h"
 #include "repl/maker/maker.h"
 
@@ -19,6 +20,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,32 +79,52 @@ static void keep_share(struct submissions *s, int share, int shares)
 		submission_keep(s, kept);
 }
 
-/* Open JUnit's file, and see to it that no file has two uses. */
+/* Refuse a file that would be a submission, or a part of one, in the next run.
+ * 0, or -1 with e. */
+static int check_outside(const char *file, const char *dir, struct err *e)
+{
+	const char *slash = file ? strrchr(file, '/') : NULL;
+	auto_free char *parent = slash ? strndup(file, (size_t)(slash - file) + 1)
+				       : strdup(".");
+	auto_free char *at = parent ? realpath(parent, NULL) : NULL;
+	auto_free char *root = realpath(dir, NULL);
+
+	if (!file || !at || !root || !path_is_beneath(at, root))
+		return 0;
+	return err_set(e, "%s lies among the submissions: write it elsewhere",
+		file);
+}
+
+static bool is_same_file(int one, int other)
+{
+	struct stat a, b;
+
+	return fstat(one, &a) == 0 && fstat(other, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Open the submissions and all that is written, and see to it that no file has
+ * two uses. */
 static void open_files(struct invocation *r, struct grading *g)
 {
 	const struct options_grade *o = &r->opt.grade;
-	struct stat a, b;
 	struct err e = {0};
 
 	run_must(submission_list(&g->submissions, o->submissions, &e), &e);
+	keep_share(&g->submissions, o->share, o->shares);
+	run_must(check_outside(o->results, o->submissions, &e), &e);
+	run_must(check_outside(o->junit, o->submissions, &e), &e);
 	run_must(results_open(&g->results, &g->plan, o->results, &e), &e);
-	if (o->junit)
-		g->junit = open(o->junit,
-			O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-	if (o->junit && g->junit < 0)
+	if (!o->junit)
+		return;
+	g->junit = open(
+		o->junit, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+	if (g->junit < 0)
 		err_errno(&e, "open %s", o->junit);
-	else if (fstat(g->junit, &a) == 0 && fstat(g->results.fd, &b) == 0 &&
-		 a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+	else if (is_same_file(g->junit, g->results.fd))
 		err_set(&e, "-o and --junit name the same file");
-	else if (submission_is_one(&g->submissions, g->results.fd) ||
-		 submission_is_one(&g->submissions, g->junit))
-		err_set(&e,
-			"the results lie in %s, among the submissions: "
-			"write them elsewhere",
-			o->submissions);
 	if (e.msg[0])
 		run_die(&e);
-	keep_share(&g->submissions, o->share, o->shares);
 }
 
 /* Open all that is written and read, and prepare the jails. */
@@ -126,7 +148,9 @@ static void open_all(struct invocation *r, struct grading *g)
 	run_must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
 			 SPEC_PROGRAM, &e),
 		&e);
+	/* What a submission reads and writes are pipes, wherever we run. */
 	r->spec.term = "dumb";
+	r->spec.tty_bits = 0;
 	run_must_for_jail(grade_open(&g->grade, &with, &e), &e);
 }
 
@@ -154,9 +178,10 @@ static int report(struct invocation *r, struct grading *g, int status)
 	if (g->junit < 0)
 		return status;
 	if (ftruncate(g->junit, 0) < 0 && errno != EINVAL)
-		err_errno(&e, "write %s", r->opt.grade.junit);
+		err_errno(&e, "empty it");
 	if (e.msg[0] ||
 		report_junit(&g->results, &g->submissions, g->junit, &e) < 0) {
+		err_wrap(&e, "%s", r->opt.grade.junit);
 		terminal_complain(NULL, e.msg);
 		return status ? status : 1;
 	}

@@ -462,7 +462,7 @@ static int check_whole(
 		config_errors_add(errors, path,
 			"expected program = FILE in [grade]: what is run");
 	if (!p->ntests)
-		config_errors_add(errors, path, "expected a [test NAME]");
+		config_errors_add(errors, path, "expected a [test NAME] with a key");
 	for (size_t i = 0; i < p->ntests; i++)
 		p->points += p->tests[i].points;
 	if (p->program && !strlist_has(&p->files, p->program) &&

@@ -122,9 +122,6 @@ struct submissions {
 int submission_list(struct submissions *s, const char *path, struct err *e);
 void submission_close(struct submissions *s);
 
-/* True if the open file is one of them. */
-bool submission_is_one(const struct submissions *s, int fd);
-
 /* Keep the first `n`. */
 void submission_keep(struct submissions *s, size_t n);
 

@@ -143,20 +143,6 @@ int submission_list(struct submissions *s, const char *path, struct err *e)
 	return r;
 }
 
-bool submission_is_one(const struct submissions *s, int fd)
-{
-	struct stat it, st;
-
-	if (fstat(fd, &it) < 0)
-		return false;
-	for (size_t i = 0; i < s->n; i++)
-		if (fstatat(s->dir, s->v[i].entry, &st, AT_SYMLINK_NOFOLLOW) ==
-				0 &&
-			st.st_dev == it.st_dev && st.st_ino == it.st_ino)
-			return true;
-	return false;
-}
-
 void submission_keep(struct submissions *s, size_t n)
 {
 	while (s->n > n) {

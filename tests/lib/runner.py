@@ -57,7 +57,7 @@ FUZZ_SECONDS = "5"
 # How each suite runs.
 SUITES = dict.fromkeys(
     "guest session program json serve mcp escape hostile inject fallback "
-    "limits ssh maker systemd package".split(), "pytest")
+    "limits ssh maker systemd package grade".split(), "pytest")
 SUITES |= {"layers": "script", "docs": "script", "unit": "unit",
            "fuzz": "fuzz"}
 
