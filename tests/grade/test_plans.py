@@ -159,7 +159,7 @@ def test_a_locked_policy_is_only_tightened(course):
     try:
         course.plan(PLAN + "[cell]\ntimeout = 60s\n")
         r = course.grade()
-        assert r.code == 2 and "plan.ini:13: cell.timeout" in r.said, r
+        assert r.code == 2 and "plan.ini:14: cell.timeout" in r.said, r
         course.plan(PLAN + "[cell]\ntimeout = 1s\n")
         course.add("slow", "while True:\n    pass\n")
         found = course.graded()
