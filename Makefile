@@ -275,7 +275,7 @@ format:
 # gives with the path of the program has the path in $(PREFIX) afterwards.
 SYSTEMD  := $(wildcard etc/systemd/*.service etc/systemd/*.socket)
 EXAMPLES := $(addprefix etc/,cellblock.conf sshd_config.d/cellblock.conf \
-              apparmor.d/cellblock haproxy/haproxy.cfg nginx/cellblock.conf \
+              apparmor.d/cellblock haproxy/haproxy.cfg slurm/cellblock-grade nginx/cellblock.conf \
               caddy/Caddyfile container/seccomp.json kubernetes/cellblock.yaml)
 SHIPPED  := $(foreach n,1 5 8,$(foreach f,$(wildcard man/*.$n),\
               $f:$(PREFIX)/share/man/man$n/$(notdir $f))) \

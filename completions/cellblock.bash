@@ -21,7 +21,7 @@ terminal.banner terminal.keys terminal.suggest terminal.history terminal.picture
 log.transcript policy.locked policy.programs policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
---set --overwrite --quiet --verbose --help --version --eval --serve --maker --mcp
+--set --overwrite --quiet --verbose --help --version --eval --grade --junit --share -j -o --serve --maker --mcp
 --sessions --attach --new --end --message --watch --check --json --check-config
 -t -M -u -d -p -f -s -q -v -h -V -c -m -e'
 

@@ -113,11 +113,16 @@ _arguments -s -S \
 	'--overwrite[let -u and -d overwrite files]' \
 	'(-q --quiet -v --verbose)'{-q,--quiet}'[no banner, no notices about the host]' \
 	'(-q --quiet -v --verbose)'{-v,--verbose}'[say more]' \
-	'--json[answer of --check or --sessions as JSON]' \
+	'--json[answer of --check, --sessions or --grade as JSON]' \
 	'(-)-c[program from the command line]:code:' \
 	'(-)-m[module as a program]:module:' \
 	'-e[one cell; the value of a last expression is shown]:cell:' \
 	'--eval[JSON requests from standard input]' \
+	'--grade[a program against many submissions]:plan:_files' \
+	'--junit[file for the XML of --grade]:file:_files' \
+	'--share[share of the submissions of --grade]:share:(0/2)' \
+	'-j[submissions of --grade at a time]:number:' \
+	'-o[file for the results of --grade]:file:_files' \
 	'--serve[JSON requests over HTTP]' \
 	'--maker[as root: sessions for the people of this host]' \
 	'--mcp[a session for an agent: Model Context Protocol]' \

@@ -32,12 +32,14 @@ def shown():
     return [(page, b) for page in PAGES for b in blocks(page)]
 
 
-CONFIGURATIONS = [(p, b) for p, b in shown() if re.match(r"\[\w+\]\n", b)]
+# Plans, and what becomes of them, are tried in tests/grade/test_page.py.
+CONFIGURATIONS = [(p, b) for p, b in shown() if re.match(r"\[\w+\]\n", b)
+                  and not b.startswith("[grade]")]
 # Each command of ours with what is shown below it; a session alone shows no end.
 COMMANDS = [(p, c, below) for p, b in shown() if ">>>" not in b
             for c, below in re.findall(r"^\$ (.*)\n?((?:(?!\$ ).*\n?)*)", b,
                                        re.M)
-            if re.match(r"(cellblock (?!--attach)|echo |curl )", c)]
+            if re.match(r"(cellblock (?!--attach|--grade)|echo |curl )", c)]
 AGENTS = [(p, line) for p, b in shown() for line in b.splitlines()
           if line.startswith('{"mcpServers"') and '"ssh"' not in line]
 
