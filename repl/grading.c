@@ -84,15 +84,15 @@ static void keep_share(struct submissions *s, int share, int shares)
 static int check_outside(const char *file, const char *dir, struct err *e)
 {
 	const char *slash = file ? strrchr(file, '/') : NULL;
-	auto_free char *parent = slash ? strndup(file, (size_t)(slash - file) + 1)
-				       : strdup(".");
+	auto_free char *parent =
+		slash ? strndup(file, (size_t)(slash - file) + 1) : strdup(".");
 	auto_free char *at = parent ? realpath(parent, NULL) : NULL;
 	auto_free char *root = realpath(dir, NULL);
 
 	if (!file || !at || !root || !path_is_beneath(at, root))
 		return 0;
-	return err_set(e, "%s lies among the submissions: write it elsewhere",
-		file);
+	return err_set(
+		e, "%s lies among the submissions: write it elsewhere", file);
 }
 
 static bool is_same_file(int one, int other)
@@ -117,8 +117,8 @@ static void open_files(struct invocation *r, struct grading *g)
 	run_must(results_open(&g->results, &g->plan, o->results, &e), &e);
 	if (!o->junit)
 		return;
-	g->junit = open(
-		o->junit, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+	g->junit =
+		open(o->junit, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
 	if (g->junit < 0)
 		err_errno(&e, "open %s", o->junit);
 	else if (is_same_file(g->junit, g->results.fd))

@@ -123,7 +123,8 @@ static int clean_name(struct reading *r, char **name)
 			*name);
 	/* Python would take it for an option, or for its standard input. */
 	if (path[1] == '-')
-		return refuse(r, "expected a name without '-' at its beginning");
+		return refuse(
+			r, "expected a name without '-' at its beginning");
 	strcpy(*name, path + 1);
 	return 0;
 }
@@ -462,7 +463,8 @@ static int check_whole(
 		config_errors_add(errors, path,
 			"expected program = FILE in [grade]: what is run");
 	if (!p->ntests)
-		config_errors_add(errors, path, "expected a [test NAME] with a key");
+		config_errors_add(
+			errors, path, "expected a [test NAME] with a key");
 	for (size_t i = 0; i < p->ntests; i++)
 		p->points += p->tests[i].points;
 	if (p->program && !strlist_has(&p->files, p->program) &&

@@ -158,8 +158,8 @@ struct results {
 };
 
 /* Open the file, and read what an earlier run has left. A last line without an
- * end is dropped. 0, or -1 with e: it is no file of results, and stays as it is,
- * or another run writes to it. */
+ * end is dropped. 0, or -1 with e: it is no file of results, and stays as it
+ * is, or another run writes to it. */
 int results_open(struct results *r, const struct exercise *p, const char *path,
 	struct err *e);
 void results_close(struct results *r);
@@ -205,8 +205,8 @@ int grade_open(
 
 /* Grade what has no result yet. 0; 1 where it was interrupted; -1 with e:
  * a jail failed, or results could not be written. Where no jail can be made
- * nothing more is tried; a submission that broke its jail has no result, and the
- * others have theirs. */
+ * nothing more is tried; a submission that broke its jail has no result, and
+ * the others have theirs. */
 int grade_run(struct grade *g, struct err *e);
 
 /* End every jail. -1 with e when something may be left. */

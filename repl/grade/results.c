@@ -81,7 +81,7 @@ static int read_lines(struct results *r, const char *path, struct err *e)
 		const char *nl = memchr(text + at, '\n', n - at);
 
 		if (nl ? take_line(r, text + at, (size_t)(nl - text) - at) < 0
-			: !is_torn(text + at, n - at))
+		       : !is_torn(text + at, n - at))
 			return err_set(e,
 				"%s is no file of results, and stays as it is: "
 				"line %d is no result",

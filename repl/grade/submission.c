@@ -353,8 +353,7 @@ int submission_load(const struct submissions *s, struct submission *u,
 
 	u->digest = EXERCISE_DIGEST;
 	fd = open_newest(s, u, e);
-	u->digest = exercise_digest(
-		u->digest, &u->version, sizeof(u->version));
+	u->digest = exercise_digest(u->digest, &u->version, sizeof(u->version));
 	if (fd < 0)
 		return -1;
 	r = u->is_file ? take_file(&l, fd, p->program)

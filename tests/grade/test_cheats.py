@@ -117,7 +117,7 @@ CHEATS = {
                              "output, line 1: expected '41', not its end"),
     "children-write-later": (
         "import os, time\nif os.fork() == 0:\n    os.setsid()\n"
-        "    time.sleep(1)\n    print(41, flush=True)\n"
+        "    time.sleep(100)\n    print(41, flush=True)\n"
         "    open('out.txt', 'w').write('20\\n')\n",
         "output, line 1: expected '41', not its end"),
     "fills-the-home": (

@@ -7,6 +7,7 @@ import pytest
 from course import Course, by_name, whys
 from hosttree import until
 import slurm
+import test_cheats
 import world
 
 pytestmark = [
@@ -149,3 +150,19 @@ def test_a_submission_sees_no_other_and_nothing_of_slurm(cb, cluster):
             assert one["points"] == 0 and "not 'saw []'" in whys(one), one
         else:
             assert one["points"] == 2, one
+
+
+def test_no_cheat_has_points_under_slurm(cb, cluster):
+    course = Course(cb, test_cheats.PLAN, want="20\n", want2="30\n")
+    for name, (source, _) in test_cheats.CHEATS.items():
+        course.add(name, source)
+    for i in range(3):
+        course.add(f"honest{i}", test_cheats.HONEST)
+    submit(cluster, course, "--array=0-2")
+    cluster.wait_empty(300)
+    found = {one["submission"]: one for one in lines_of(course)}
+    assert len(found) == len(test_cheats.CHEATS) + 3, cluster.logs()
+    for name, one in found.items():
+        wanted = 2 if name.startswith("honest") else \
+            1 if name == "knows-one-test" else 0
+        assert one["points"] == wanted, one
