@@ -8,7 +8,8 @@ import time
 
 import pytest
 from course import HONEST, Course, by_name
-from hosttree import Tree
+from hosttree import Tree, stat_of, until
+from slurm import command_of
 import world
 
 pytestmark = pytest.mark.both       # the jails of root are others
@@ -226,6 +227,29 @@ def test_where_there_is_no_jail_there_is_no_result(
     assert r.code == 125 and words in r.said and not r.out, r
     assert len(r.said.splitlines()) <= 3, r
     assert not course.lines()
+
+
+def test_a_jail_that_breaks_costs_no_other_its_result(course):
+    """And its own submission is graded by the next run."""
+    fill(course, 4)
+    course.add("s01", "import time\ntime.sleep(5)\n" + HONEST)
+    p = begin(course, "-j", "1")
+    await_lines(course, 1, p)
+    tree = Tree(p.pid)
+
+    def warden():
+        """Of the jail whose program is asleep."""
+        for _, pid in tree.inside():
+            if command_of(pid).endswith(b"hw.py\0"):
+                return int(stat_of(int(stat_of(pid)[1]))[1])
+        return None
+    os.kill(until(warden, "the program"), signal.SIGKILL)
+    out, err = p.communicate(timeout=60 * world.PATIENCE)
+    assert p.returncode == 125 and b"s01: " in err, (out, err)
+    assert [o["submission"] for o in course.lines()] == ["s00", "s02", "s03"]
+    assert b"not graded" in out, out
+    assert course.grade("-o", "results.jsonl").code == 0
+    check_all(course, 4)
 
 
 def test_the_rows_of_merged_files_are_all(course):

@@ -159,16 +159,31 @@ class Cluster:
         killed = []
         for _ in range(3):
             for pid in all_pids():
-                ours = name in environ_of(pid) or any(
+                there = name in environ_of(pid) or any(
                     command_of(pid).startswith(b"slurmstepd: [" + j + b".")
                     for j in jobs)
-                if ours and pid != os.getpid():
+                if there and self.has(pid):
                     killed.append((pid, command_of(pid)))
                     self._kill(pid)
             time.sleep(0.05)
         self._kill(daemon.pid)
         daemon.wait()
         return killed
+
+    def has(self, pid):
+        """Whether a process is of this cluster, and of no other that tests
+        have at the same time. slurmstepd hides its variables."""
+        if pid == os.getpid():
+            return False
+        if f"SLURM_CONF={self.conf}".encode() in environ_of(pid):
+            return True
+        for fd in pathlib.Path(f"/proc/{pid}/fd").glob("*"):
+            try:
+                if os.readlink(fd).startswith(f"{self.base}/"):
+                    return True
+            except OSError:
+                pass
+        return False
 
     def queue_raw(self):
         """The same with the numbers of jobs, as slurmstepd names them."""
@@ -193,7 +208,6 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.wait()
-        wanted = f"SLURM_CONF={self.conf}".encode()
         for pid in all_pids():
-            if wanted in environ_of(pid) and pid != os.getpid():
+            if self.has(pid):
                 self._kill(pid)
