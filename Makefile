@@ -227,7 +227,8 @@ ASAN_TESTS := unit escape/test_terminal.py mcp json/test_cells.py \
   $(addprefix hostile/test_,answers.py connection.py keys.py pictures.py random.py) \
   $(addprefix serve/test_,files.py http.py listen.py logs.py) \
   $(addprefix session/test_,completion.py config.py editing.py expressions.py files.py \
-    pager.py terminals.py) program/test_exit.py maker/test_numbers.py
+    pager.py terminals.py) program/test_exit.py maker/test_numbers.py \
+  grade/test_grade.py grade/test_plans.py
 
 ## make asan       every test under AddressSanitizer and UBSan
 asan:

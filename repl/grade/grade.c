@@ -301,7 +301,8 @@ static void start_jail(struct grade *g, struct graded *j)
 /* See to it that as many jobs run as may. How many there are, or -1 with e. */
 static int start_jobs(struct grade *g, struct err *e)
 {
-	int active = 0, waiting = 0;
+	int active = 0, waiting = 0, ahead;
+	size_t left = 0; /* tests that come behind those of now, at least */
 
 	for (int i = 0; i < g->with.jobs; i++) {
 		struct graded *j = &g->jobs[i];
@@ -317,9 +318,14 @@ static int start_jobs(struct grade *g, struct err *e)
 		if (!j->runs)
 			start_jail(g, j);
 		waiting += !j->runs;
+		left += g->with.plan->ntests - j->at - 1;
 	}
 	/* Each job that runs wants its next jail soon. */
-	pool_want(g->pool, 0, SPEC_PROGRAM, waiting, active - waiting);
+	ahead = active - waiting;
+	left += g->with.submissions->n - g->next;
+	if ((size_t)ahead > left)
+		ahead = (int)left;
+	pool_want(g->pool, 0, SPEC_PROGRAM, waiting, ahead);
 	return active;
 }
 

@@ -57,7 +57,8 @@ def texts():
     for pid in [p for p in os.listdir("/proc") if p.isdigit()]:
         for name in "cmdline", "environ", "maps", "comm":
             try:
-                yield open(f"/proc/{pid}/{name}", "rb").read().decode("latin-1")
+                with open(f"/proc/{pid}/{name}", "rb") as f:
+                    yield f.read().decode("latin-1")
             except OSError:
                 pass
         if int(pid) == os.getpid():
@@ -171,7 +172,8 @@ CHEATS = {
         "open('hw.py', 'w').write(\"print(41)\\n\")\n",
         "output, line 1: expected '41', not its end"),
     "closes-stdout": (
-        "import os\nos.close(1)\nos.close(2)\nopen('out.txt','w').write('20')\n",
+        "import os\nos.close(1)\nos.close(2)\n"
+        "open('out.txt', 'w').write('20')\n",
         "output, line 1"),
     "writes-nuls-and-escapes": (
         "print('41\\0\\n\\x1b[2J\\x1b[A41')\n",
@@ -261,8 +263,8 @@ def memory_holds(pid, wanted):
 @pytest.mark.skipif(not world.IS_ROOT, reason="only root reads any memory")
 def test_no_process_but_the_grader_has_the_expected_output(cb):
     """Not even those that the program cannot look into."""
-    course = Course(cb, "[grade]\nprogram = hw.py\n[test x]\nstdout = want.txt\n"
-                    f"[test y]\noutput = {SECRET}\n[test z]\noutput = 1\n",
+    course = Course(cb, "[grade]\nprogram = hw.py\n"
+                    f"[test x]\nstdout = want.txt\n[test y]\noutput = {SECRET}\n[test z]\noutput = 1\n",
                     want=f"{SECRET}-file\n" * 3)
     course.add("ada", "import time\ntime.sleep(30)\n")
     p = cb.popen(*course.argv("-j", "1"))

@@ -58,7 +58,8 @@ def test_machines_share_the_work_as_the_page_says(course):
 
 def test_the_test_with_every_key_is_a_test(cb):
     course = Course(cb, "[grade]\nprogram = hw.py\n\n" +
-                    one_of("[test a table]"), people="x y\n", expected="1  2\n")
+                    one_of("[test a table]"), people="x y\n",
+                    expected="1  2\n")
     (cb.work / "people.csv").write_text("a\n")
     (cb.work / "weights-2.csv").write_text("3\n")
     (cb.work / "expected-sums.csv").write_text("4\n")

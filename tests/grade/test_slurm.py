@@ -33,7 +33,8 @@ HALF = "import time\ntime.sleep(0.2)\nprint(2)\n"
 # Looks for other submissions, and for what Slurm tells its jobs.
 PEEK = """\
 import os
-found = [n for n in os.environ if n.startswith(("SLURM", "MUNGE", "CELLBLOCK"))]
+found = [n for n in os.environ
+         if n.startswith(("SLURM", "MUNGE", "CELLBLOCK"))]
 for base in "/home", "/tmp", "/run", "/srv", "/var", "/mnt":
     for folder, dirs, names in os.walk(base):
         found += [folder + "/" + n for n in dirs + names
