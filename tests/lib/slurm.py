@@ -4,6 +4,7 @@ with keys, sockets and state in a directory of their own. All of it listens on
 the loopback interface, and ends by its pid."""
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -60,11 +61,16 @@ def missing():
 
 
 def free_ports(n):
-    """Ports of 127.0.0.1 that nobody has now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Ports of 127.0.0.1 that nobody has now, and none that the kernel gives
+    to a client."""
+    ports = []
+    while len(ports) < n:
+        port = random.randrange(10000, 32000)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        ports.append(port)
     return ports
 
 
@@ -101,6 +107,7 @@ class Cluster:
         key.chmod(0o400)
 
     def start(self):
+        """Start all of it. False where a port was taken meanwhile."""
         b = self.base
         self.spawn("munged", "munged", "--foreground", "--force",
                    f"--key-file={b}/munge.key", f"--socket={b}/munge.socket",
@@ -110,8 +117,13 @@ class Cluster:
         self.spawn("slurmctld", "slurmctld", "-D", "-c", "-f", self.conf)
         for node in NODES:
             self.start_node(node)
-        until(lambda: self.states() == {n: "idle" for n in NODES}, self.logs,
-              60)
+        until(lambda: self.has_failed() or
+              self.states() == {n: "idle" for n in NODES}, self.logs, 60)
+        return not self.has_failed()
+
+    def has_failed(self):
+        """Whether a daemon has ended, such as one whose port was taken."""
+        return any(p.poll() is not None for p in self.processes.values())
 
     def spawn(self, name, *argv):
         with open(self.base / f"{name}.out", "ab") as out:

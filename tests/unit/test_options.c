@@ -182,11 +182,12 @@ static void each_mistake_has_its_message(void **state)
 		{{"cellblock", "-f", "a", "--check-config", "b"},
 			"only one configuration file can be named"},
 		{{"cellblock", "--check", "-c", "1"},
-			"only one of -c, -m, -e, --eval, --serve, --maker, "
+			"only one of -c, -m, -e, --eval, --grade, --serve, --maker, "
 			"--mcp, --sessions, --attach, --end, --message, "
 			"--watch, --check and --check-config makes sense"},
 		{{"cellblock", "--json"},
-			"--json goes with --check and --sessions alone"},
+			"--json goes with --check, --sessions and --grade "
+			"alone"},
 		{{"cellblock", "--end"}, "--end wants the ID of a session"},
 		{{"cellblock", "--end", "7", "-m"},
 			"--end wants ID... or all, [-m TEXT]"},
