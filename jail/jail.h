@@ -208,15 +208,23 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e);
  * its socket (taken). */
 int jail_adopt(struct jail **out, int sock, struct err *e);
 
-/* The same for a session that was asked for over the connection `asked`
- * (borrowed): wait for the answer, at most so long. -1 with e, also when it was
- * refused. */
-int jail_receive(struct jail **out, int asked, int timeout_ms, struct err *e);
+/* Wait, at most so long, for the socket that was asked for over the connection
+ * `asked` (borrowed). -1 with e, also when it was refused. */
+int jail_receive(int asked, int timeout_ms, struct err *e);
 
-/* The other end: become the warden of that session, with the alarm that the
- * caller has set until then; or answer that there will be none. */
+/* Do what jail_adopt() does with the socket of a session that was asked for. */
+int jail_adopt_made(struct jail **out, int sock, struct err *e);
+
+/* The other end of the connection: become the warden of that session, with the
+ * alarm that the caller has set until then; hand over another socket (borrowed;
+ * 0, or -1 with errno); or answer that there will be none. */
 _Noreturn void jail_become(int asked, const struct jail_spec *spec);
+int jail_hand_over(int asked, int sock);
 void jail_refuse(int asked, const struct err *e);
+
+/* Go on beside the front end, in a child of it that serves `sock`: without its
+ * other descriptors and its terminal. 0, or -1 with e. */
+int jail_stand_apart(int sock, const char *name, struct err *e);
 
 /* The descriptor to poll for events (POLLIN). */
 int jail_fd(const struct jail *j);

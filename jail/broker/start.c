@@ -3,8 +3,9 @@
  * start.c - a warden is started, and whoever asked for it gets its socket
  *
  * Runs in:   start_warden(): the front end, or the supplier; start_run(),
- *            start_become(): a child of root's maker; the rest: both ends of
- * the connection over which a session is asked for
+ *            start_become(): a child of root's maker; start_apart(): a child
+ *            of the front end; the rest: both ends of the connection over
+ *            which a session is asked for
  * Holds:     what its caller holds: as root, everything
  * Trusts:    start_receive(): whoever was asked
  * Leaves:    a warden, which ends with the socket that was handed over
@@ -15,9 +16,11 @@
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"
 #include "jail/base/sys.h"
+#include "jail/walls/walls.h"
 #include "jail/warden/warden.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -95,6 +98,26 @@ _Noreturn void start_run(int sock, const struct jail_spec *spec)
 	warden_loop_run(sock, spec);
 }
 
+int start_apart(int sock, const char *name, struct err *e)
+{
+	int null;
+
+	if (setsid() < 0 && errno != EPERM)
+		return err_errno(e, "start a session");
+	if (ident_close_fds(&sock, 1, e) < 0)
+		return -1;
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd < 3; fd++)
+		if (null < 0 || (fd != null && dup2(null, fd) < 0))
+			return err_errno(e, "use /dev/null");
+	if (null > 2)
+		close(null);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_NAME, name);
+	return ident_set_undumpable(e);
+}
+
 int start_answer(int asked, int sock, const struct err *e, int flags)
 {
 	struct start_answer a = {.ok = sock >= 0, .err = *e};
@@ -142,7 +165,7 @@ int start_receive(int sock, struct err *e)
 		n = io_recv_fds(sock, &a, sizeof(a), &fd, 1, 0);
 	if (n != (ssize_t)sizeof(a) || (a.ok && fd < 0)) {
 		fd_drop(&fd);
-		return err_set(e, "make a session: the maker is gone");
+		return err_set(e, "the maker is gone");
 	}
 	if (a.ok)
 		return fd;

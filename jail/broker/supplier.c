@@ -17,13 +17,10 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "jail/walls/walls.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -39,28 +36,6 @@ struct supplier {
 	pid_t front;
 	int living;
 };
-
-/* Nothing of the front end's but the one socket; a session of our own, so that
- * no key of the terminal ends us before the front end. */
-static int detach_from_front(int sock, struct err *e)
-{
-	int null;
-
-	if (setsid() < 0 && errno != EPERM)
-		return err_errno(e, "start a session");
-	if (ident_close_fds(&sock, 1, e) < 0)
-		return -1;
-	null = open("/dev/null", O_RDWR);
-	for (int fd = 0; fd < 3; fd++)
-		if (null < 0 || (fd != null && dup2(null, fd) < 0))
-			return err_errno(e, "use /dev/null");
-	if (null > 2)
-		close(null);
-	signal(SIGCHLD, SIG_DFL);
-	signal(SIGPIPE, SIG_IGN);
-	prctl(PR_SET_NAME, "cellblock-suppl");
-	return ident_set_undumpable(e);
-}
 
 static int watch_deaths(struct supplier *s, struct err *e)
 {
@@ -163,7 +138,7 @@ pid_t supplier_start(
 	pid = fork();
 	if (pid == 0) {
 		s.sock = pair[1];
-		if (detach_from_front(pair[1], &why) < 0 ||
+		if (start_apart(pair[1], "cellblock-suppl", &why) < 0 ||
 			watch_deaths(&s, &why) < 0)
 			_exit(1);
 		serve_front(&s);

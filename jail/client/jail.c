@@ -73,18 +73,22 @@ int jail_adopt(struct jail **out, int sock, struct err *e)
 	return 0;
 }
 
-int jail_receive(struct jail **out, int asked, int timeout_ms, struct err *e)
+int jail_receive(int asked, int timeout_ms, struct err *e)
 {
 	struct pollfd p = {.fd = asked, .events = POLLIN};
-	int r, sock;
+	int r;
 
 	do
 		r = poll(&p, 1, timeout_ms);
 	while (r < 0 && errno == EINTR);
 	if (r <= 0)
-		return err_set(e, "make a session: the maker does not answer");
-	sock = start_receive(asked, e);
-	if (sock < 0 || jail_adopt(out, sock, e) < 0)
+		return err_set(e, "the maker does not answer");
+	return start_receive(asked, e);
+}
+
+int jail_adopt_made(struct jail **out, int sock, struct err *e)
+{
+	if (jail_adopt(out, sock, e) < 0)
 		return -1;
 	(*out)->patient = 1;
 	return 0;
@@ -95,9 +99,19 @@ _Noreturn void jail_become(int asked, const struct jail_spec *spec)
 	start_become(asked, spec);
 }
 
+int jail_hand_over(int asked, int sock)
+{
+	return start_hand_over(asked, sock);
+}
+
 void jail_refuse(int asked, const struct err *e)
 {
 	start_refuse(asked, e);
+}
+
+int jail_stand_apart(int sock, const char *name, struct err *e)
+{
+	return start_apart(sock, name, e);
 }
 
 int jail_print_plan(const struct jail_spec *spec,

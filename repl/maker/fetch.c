@@ -32,19 +32,19 @@
 /* The pause before the next try while the maker has too many requests. */
 #define AGAIN_MS 20
 
-static int64_t left_ms(const struct fetch *f)
+static int64_t left_ms(int64_t until_ms)
 {
-	int64_t left = f->until_ms - now_ms();
+	int64_t left = until_ms - now_ms();
 
 	return left > 0 ? left : 1;
 }
 
 /* Connect, and wait while the maker's queue is full. -1 with errno. */
-static int call(const struct fetch *f)
+static int call(int64_t until_ms)
 {
 	struct sockaddr_un a = {
 		.sun_family = AF_UNIX, .sun_path = SERVICE_PATH};
-	int64_t left = left_ms(f);
+	int64_t left = left_ms(until_ms);
 	struct timeval most = {
 		.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
 	auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -57,34 +57,51 @@ static int call(const struct fetch *f)
 	return fd_take(&fd);
 }
 
-static int send_order(int conn, const struct order *o, struct err *e)
+static int send_message(int conn, const void *m, size_t n, struct err *e)
 {
 	/* EPIPE: the maker has refused already, and its answer says why. */
-	if (io_send_fds(conn, o, sizeof(*o), NULL, 0, 0) < 0 && errno != EPIPE)
+	if (io_send_fds(conn, m, n, NULL, 0, 0) < 0 && errno != EPIPE)
 		return err_errno(e, "ask the maker of sessions");
 	return 0;
 }
 
-/* Wait for the answer; ask again while it is "later". */
-static int await(struct jail **out, const struct fetch *f, struct err *e)
+/* Wait for the answer to a message that was sent; send the message again while
+ * the answer is "later". The socket that was asked for, or -1 with e. */
+static int await(
+	int asked, const void *m, size_t n, int64_t until_ms, struct err *e)
 {
-	int r = jail_receive(out, f->asked, (int)left_ms(f), e);
+	int r = jail_receive(asked, (int)left_ms(until_ms), e);
 
 	while (r < 0 && e->kind == ERR_BUSY && e->code == EAGAIN &&
-		now_ms() < f->until_ms) {
+		now_ms() < until_ms) {
 		auto_close int next = -1;
 
 		poll(NULL, 0, AGAIN_MS);
-		next = call(f);
+		next = call(until_ms);
 		if (next < 0 && errno == EAGAIN)
 			break;
 		if (next < 0)
 			return err_errno(e, "ask the maker of sessions");
-		r = send_order(next, &f->order, e);
+		r = send_message(next, m, n, e);
 		if (r == 0)
-			r = jail_receive(out, next, (int)left_ms(f), e);
+			r = jail_receive(next, (int)left_ms(until_ms), e);
 	}
 	return r;
+}
+
+int fetch_socket(const void *message, size_t n, struct err *e)
+{
+	int64_t until_ms = now_ms() + ANSWER_MS;
+	auto_close int conn = call(until_ms);
+
+	if (conn < 0) {
+		err_errno(e, "ask the maker of sessions at " SERVICE_PATH);
+		return err_hint(e, "as root: systemctl restart "
+				   "cellblock.socket");
+	}
+	if (send_message(conn, message, n, e) < 0)
+		return -1;
+	return await(conn, message, n, until_ms, e);
 }
 
 static int fill(struct fetch *f, const struct jail_spec *spec, struct err *e)
@@ -157,7 +174,7 @@ static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 	auto_close int conn = -1;
 
 	f->until_ms = now_ms() + ANSWER_MS;
-	conn = call(f);
+	conn = call(f->until_ms);
 	if (conn < 0 && (is_root() || is_absent(f)))
 		return 0;
 	if (conn < 0)
@@ -170,7 +187,7 @@ static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 		return 0;
 	if (f->eval)
 		f->order.mode = SPEC_CELL;
-	if (send_order(conn, &f->order, e) < 0)
+	if (send_message(conn, &f->order, sizeof(f->order), e) < 0)
 		return -1;
 	f->asked = fd_take(&conn);
 	return 1;
@@ -206,8 +223,12 @@ int fetch_await(struct jail **out, const struct jail_spec *spec,
 	struct fetch *f, struct err *e)
 {
 	auto_close int asked = f->asked;
+	int sock;
 
-	if (asked < 0 || await(out, f, e) == 0)
+	if (asked < 0)
+		return 0;
+	sock = await(asked, &f->order, sizeof(f->order), f->until_ms, e);
+	if (sock >= 0 && jail_adopt_made(out, sock, e) == 0)
 		return 0;
 	return fall_back(out, spec, f, e);
 }

@@ -110,6 +110,10 @@ int fetch_begin(struct jail **out, const struct jail_spec *spec,
 int fetch_await(struct jail **out, const struct jail_spec *spec,
 	struct fetch *f, struct err *e);
 
+/* Send the maker a message of `n` bytes, and wait for the socket that the
+ * answer brings; or -1 with e. */
+int fetch_socket(const void *message, size_t n, struct err *e);
+
 /* Check that a front end which never asks the maker may make jails: 0, or -1
  * with e if session.maker = require. `front` is the option that starts this
  * front end. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_supplier.c - what a front end that was taken over can ask the supplier for
+ * test_supplier.c - what a front end that was taken over can ask the supplier
+ * for
  */
 #include "jail/broker/broker.h"
 
@@ -92,7 +93,7 @@ static void a_message_of_another_size_ends_it(void **state)
 
 		assert_int_equal(send(sock, bytes, n, 0), n);
 		assert_int_equal(start_receive(sock, &e), -1);
-		assert_string_equal(e.msg, "make a session: the maker is gone");
+		assert_string_equal(e.msg, "the maker is gone");
 		end(pid, sock);
 	}
 }
