@@ -190,6 +190,42 @@ const char *text_count(
 	return buf;
 }
 
+const char *text_ordinal(char buf[static TEXT_HUMAN], uint64_t n)
+{
+	static const char *const ends[] = {"th", "st", "nd", "rd"};
+	bool teens = n / 10 % 10 == 1;
+
+	snprintf(buf, TEXT_HUMAN, "%" PRIu64 "%s", n,
+		teens || n % 10 > 3 ? "th" : ends[n % 10]);
+	return buf;
+}
+
+const char *text_moment(
+	char buf[static TEXT_HUMAN], time_t t, time_t now, bool brief)
+{
+	static const time_t week = 6 * 24 * 3600;
+	struct tm then, today;
+	char date[TEXT_HUMAN] = "today", clock[16];
+
+	if (!localtime_r(&t, &then) || !localtime_r(&now, &today)) {
+		snprintf(buf, TEXT_HUMAN, "%lld", (long long)t);
+		return buf;
+	}
+	if (then.tm_year == today.tm_year && then.tm_yday == today.tm_yday)
+		;
+	else if (t > now - week && t < now + week)
+		strftime(date, sizeof(date), brief ? "%a" : "%A", &then);
+	else if (then.tm_year == today.tm_year)
+		strftime(
+			date, sizeof(date), brief ? "%-d %b" : "%-d %B", &then);
+	else
+		strftime(date, sizeof(date), brief ? "%-d %b %Y" : "%-d %B %Y",
+			&then);
+	strftime(clock, sizeof(clock), "%H:%M", &then);
+	snprintf(buf, TEXT_HUMAN, "%.30s %s", date, clock);
+	return buf;
+}
+
 /* ---- tables ---- */
 
 #define GAP 2

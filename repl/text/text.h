@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <wchar.h>
 
 struct err;
@@ -225,6 +226,15 @@ const char *text_time(char buf[static TEXT_HUMAN], int64_t ms);
  * `buf`. */
 const char *text_count(
 	char *buf, size_t size, uint64_t n, const char *one, const char *many);
+
+/* Write the moment `t`, seen from `now`, in local time: "today 18:00", "Friday
+ * 18:00" within six days, "4 December 18:00", "4 December 2027 18:00"; `brief`
+ * has "Fri" and "4 Dec". Returns `buf`. */
+const char *text_moment(
+	char buf[static TEXT_HUMAN], time_t t, time_t now, bool brief);
+
+/* "1st", "2nd", "11th". Returns `buf`. */
+const char *text_ordinal(char buf[static TEXT_HUMAN], uint64_t n);
 
 #define TEXT_COLUMNS_MAX 9
 

@@ -153,6 +153,52 @@ static void counts_agree_with_their_word(void **state)
 		"1 process");
 }
 
+static void ordinals_read_well(void **state)
+{
+	static const struct {
+		uint64_t n;
+		const char *want;
+	} cases[] = {{1, "1st"}, {2, "2nd"}, {3, "3rd"}, {4, "4th"},
+		{10, "10th"}, {11, "11th"}, {12, "12th"}, {13, "13th"},
+		{21, "21st"}, {102, "102nd"}, {111, "111th"}};
+	char buf[TEXT_HUMAN];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(
+			text_ordinal(buf, cases[i].n), cases[i].want);
+}
+
+/* Local time, so that the test holds in any zone. */
+static time_t moment(int year, int month, int day, int hour, int minute)
+{
+	struct tm tm = {.tm_year = year - 1900,
+		.tm_mon = month - 1,
+		.tm_mday = day,
+		.tm_hour = hour,
+		.tm_min = minute,
+		.tm_isdst = -1};
+
+	return mktime(&tm);
+}
+
+static void moments_read_well(void **state)
+{
+	const time_t now = moment(2026, 11, 27, 14, 30); /* a Friday */
+	char buf[TEXT_HUMAN];
+
+	(void)state;
+#define READS(t, brief, want)                                                  \
+	assert_string_equal(text_moment(buf, t, now, brief), want)
+	READS(moment(2026, 11, 27, 18, 0), false, "today 18:00");
+	READS(moment(2026, 11, 28, 9, 5), false, "Saturday 09:05");
+	READS(moment(2026, 11, 26, 17, 12), true, "Thu 17:12");
+	READS(moment(2026, 12, 4, 18, 0), false, "4 December 18:00");
+	READS(moment(2026, 11, 20, 18, 0), true, "20 Nov 18:00");
+	READS(moment(2027, 1, 4, 18, 0), false, "4 January 2027 18:00");
+	READS(moment(2025, 9, 30, 23, 59), false, "30 September 2025 23:59");
+}
+
 static void lines_keep_their_tabs_and_whole_characters(void **state)
 {
 	struct strbuf b = {0};
@@ -183,6 +229,8 @@ int main(void)
 		cmocka_unit_test(sizes_read_well),
 		cmocka_unit_test(times_read_well),
 		cmocka_unit_test(counts_agree_with_their_word),
+		cmocka_unit_test(ordinals_read_well),
+		cmocka_unit_test(moments_read_well),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
