@@ -31,7 +31,7 @@ archives  = $(if $(SHARED),,$(foreach l,$(1),$(filter /%,$(shell \
               $(CC) -print-file-name=lib$l.a))))
 library   = $(if $(filter $(words $(1)),$(words $(call archives,$(1)))),\
               $(call archives,$(1)),-l$(firstword $(1)))
-LIBS     := $(foreach l,edit:bsd:md:tinfo cap inih jansson sixel z,\
+LIBS     := $(foreach l,edit:bsd:md:tinfo cap inih jansson md sixel z,\
               $(call library,$(subst :, ,$l))) -ldl
 CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
@@ -227,8 +227,9 @@ ASAN_TESTS := unit escape/test_terminal.py mcp json/test_cells.py \
   $(addprefix hostile/test_,answers.py connection.py keys.py pictures.py random.py) \
   $(addprefix serve/test_,files.py http.py listen.py logs.py) \
   $(addprefix session/test_,completion.py config.py editing.py expressions.py files.py \
-    pager.py terminals.py) program/test_exit.py maker/test_numbers.py \
-  grade/test_grade.py grade/test_plans.py
+    pager.py terminals.py) program/test_exit.py \
+  $(addprefix maker/test_,numbers.py submit.py) grade/test_grade.py \
+  grade/test_plans.py
 
 ## make asan       every test under AddressSanitizer and UBSan
 asan:

@@ -5,6 +5,7 @@ _cellblock_keys='cell.timeout cell.grace cell.cpu cell.output cell.tail
 cell.source cell.background cell.undo cell.checkpoint session.memory
 session.processes session.cpus session.idle session.lifetime session.per_user
 session.maker maker.memory maker.sessions spare.jails
+lab.course lab.exercise lab.submit lab.deadline lab.quota
 session.linger session.confirm session.attach
 home.size home.files home.skeleton files.max_file files.max_count
 files.pattern files.timeout
@@ -22,7 +23,8 @@ log.transcript policy.locked policy.programs policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
 --set --overwrite --quiet --verbose --help --version --eval --grade --junit --share -j -o --serve --maker --mcp
---sessions --attach --new --end --message --watch --check --json --check-config
+--sessions --attach --new --end --message --watch --collect --check --json
+--check-config
 -t -M -u -d -p -f -s -q -v -h -V -c -m -e'
 
 # Words that take the next word as their argument.

@@ -29,7 +29,7 @@ complete -c cellblock -n __cellblock_before_program -s p -l python -r -F -d 'Ano
 complete -c cellblock -n __cellblock_before_program -l overwrite -d 'Let -u and -d overwrite files'
 complete -c cellblock -n __cellblock_before_program -s q -l quiet -d 'No banner, no notices'
 complete -c cellblock -n __cellblock_before_program -s v -l verbose -d 'Say more'
-complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --check, --sessions or --grade as JSON'
+complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --check, --sessions, --collect or --grade as JSON'
 complete -c cellblock -n __cellblock_before_program -s c -x -d 'Program from the command line'
 complete -c cellblock -n __cellblock_before_program -s m -x -d 'Module as a program'
 complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; the value of a last expression is shown'
@@ -50,6 +50,7 @@ complete -c cellblock -n __cellblock_before_program -l message -d 'Show a text i
 complete -c cellblock -n __cellblock_before_program -l watch -d 'Show what a session shows'
 complete -c cellblock -n '__fish_prev_arg_in --attach --end --message --watch' -f -a '(cellblock --sessions 2>/dev/null | tail -n +2 | string replace -r " .*" "")' -d Session
 complete -c cellblock -n '__fish_prev_arg_in --end' -f -a all -d 'Every session of yours'
+complete -c cellblock -n __cellblock_before_program -l collect -d 'As root: what was handed in'
 complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
 complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and which file set what'
 complete -c cellblock -n __cellblock_before_program -s h -l help -d 'Help'
@@ -122,6 +123,11 @@ function __cellblock_keys
 		maker.memory 'memory for all sessions of the maker together' \
 		maker.sessions 'sessions of the maker at a time, for all persons' \
 		spare.jails 'jails that the maker makes ahead, of each kind' \
+		lab.course 'the course that the person is in' \
+		lab.exercise 'what is handed in now' \
+		lab.submit 'directory that takes what is handed in; {course} is the course' \
+		lab.deadline 'until when it is handed in, such as 2026-12-04 18:00' \
+		lab.quota 'all versions of a person and an exercise together' \
 		terminal.escapes 'which terminal sequences of a cell reach the terminal' \
 		terminal.prompt 'the prompt' \
 		terminal.colour 'colour of the prompt, the input and our own lines' \

@@ -71,6 +71,11 @@ _cellblock_keys()
 		'maker.memory:memory for all sessions of the maker together'
 		'maker.sessions:sessions of the maker at a time, for all persons'
 		'spare.jails:jails that the maker makes ahead, of each kind'
+		'lab.course:the course that the person is in'
+		'lab.exercise:what is handed in now'
+		'lab.submit:directory that takes what is handed in; {course} is the course'
+		'lab.deadline:until when it is handed in, such as 2026-12-04 18\:00'
+		'lab.quota:all versions of a person and an exercise together'
 		'terminal.escapes:which terminal sequences of a cell reach the terminal'
 		'terminal.prompt:the prompt'
 		'terminal.colour:colour of the prompt, the input and our own lines'
@@ -113,7 +118,7 @@ _arguments -s -S \
 	'--overwrite[let -u and -d overwrite files]' \
 	'(-q --quiet -v --verbose)'{-q,--quiet}'[no banner, no notices about the host]' \
 	'(-q --quiet -v --verbose)'{-v,--verbose}'[say more]' \
-	'--json[answer of --check, --sessions or --grade as JSON]' \
+	'--json[answer of --check, --sessions, --collect or --grade as JSON]' \
 	'(-)-c[program from the command line]:code:' \
 	'(-)-m[module as a program]:module:' \
 	'-e[one cell; the value of a last expression is shown]:cell:' \
@@ -132,6 +137,7 @@ _arguments -s -S \
 	'--end[end a session]' \
 	'--message[show a text in a session]' \
 	'--watch[show what a session shows]' \
+	'--collect[as root\: what was handed in]' \
 	'--check[what this host enforces]' \
 	'--check-config[the configuration, and which file set what]' \
 	'(- *)'{-h,--help}'[help]' \

@@ -140,6 +140,9 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 		ongoing_open_control(r);
 	}
 	await_jail(r, &f);
+	/* Without a courier, :submit says so. */
+	if (session && r->cfg.lab.submit)
+		r->courier = courier_start(NULL);
 	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
 	if (!session)
 		start_program_early(r);
@@ -171,6 +174,7 @@ static int run_session(struct invocation *r, struct err *e)
 		.unseen = r->unseen,
 		.login = r->login.kind != LOGIN_NOT,
 		.user = r->person.name,
+		.courier = r->courier,
 	};
 
 	return prompt_run(&s, e);

@@ -11,6 +11,7 @@
 #include "run.h"
 
 #include "jail/base/err.h"
+#include "repl/lab/lab.h"
 #include "repl/maker/maker.h"
 #include "repl/term/term.h"
 
@@ -138,6 +139,20 @@ static void check_programs(const struct invocation *r)
 	run_die(&e);
 }
 
+static int run_collect(const struct invocation *r)
+{
+	const struct collect c = {.lab = &r->cfg.lab,
+		.what = r->opt.text,
+		.archive = r->opt.archive,
+		.all = r->opt.all,
+		.json = r->opt.json,
+		.width = terminal_columns(STDOUT_FILENO)};
+	struct err e = {0};
+
+	run_must(collect_run(&c, stdout, &e), &e);
+	return 0;
+}
+
 /* Go back to a session, or begin one. Returns the exit status. */
 static int run_at_terminal(struct invocation *r)
 {
@@ -193,6 +208,10 @@ static int run_mode(struct invocation *r)
 		run_load_config(r);
 		run_set_locale();
 		return ongoing_list(r);
+	case OPTIONS_COLLECT:
+		run_load_config(r);
+		run_set_locale();
+		return run_collect(r);
 	case OPTIONS_ATTACH:
 	case OPTIONS_END:
 	case OPTIONS_MESSAGE:
@@ -244,7 +263,7 @@ int main(int argc, char **argv)
 	open_standard_fds();
 	if (!r || !args)
 		return 1;
-	r->slots.fd = -1;
+	r->slots.fd = r->courier = -1;
 	person_find(&r->person, getuid());
 	decide_mode(r, argc, args);
 	status = run_mode(r);

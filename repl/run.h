@@ -147,6 +147,7 @@ struct invocation {
 	struct err no_control;
 	struct setup_slots slots;
 	struct jail *jail;
+	int courier; /* -1: none */
 	const char **argv;
 	bool early;  /* program_start_early() */
 	bool beside; /* the program runs beside a session that goes on */

@@ -5,6 +5,7 @@
  *	command.c  the table; commands, questions and cells told apart; Tab
  *	named.c    finds a command by its name, and runs it
  *	files.c    copies between host and home; commands for home files
+ *	lab.c      hands files in
  *	script.c   runs a script of the host; saves one there
  *	coding.c   the encoding that a script declares
  *	plain.c    a cell as plain Python, for a script
@@ -94,6 +95,7 @@ int named_run_line(struct session *s, const char *src, size_t n, struct err *e);
 
 command_function files_upload, files_download, files_list, files_show, files_rm,
 	files_wipe;
+command_function lab_submit;
 command_function script_load, script_save;
 command_function cells_undo, cells_reset, cells_history, cells_out, cells_edit,
 	cells_time, cells_timeit, cells_detach, cells_quit;

@@ -260,7 +260,10 @@ static const char *status_words(const struct session *s,
 	if (status == LEDGER_NEW || status == LEDGER_CHANGED)
 		return status == LEDGER_NEW ? "new" : "changed";
 	snprintf(buf, size, "%s %s",
-		status == LEDGER_UPLOADED ? "uploaded" : "downloaded", clock);
+		status == LEDGER_UPLOADED    ? "uploaded"
+		: status == LEDGER_SUBMITTED ? "submitted"
+					     : "downloaded",
+		clock);
 	return buf;
 }
 

@@ -36,7 +36,9 @@ enum config_type {
 	CONFIG_SHARE,	 /* int, thousandths */
 	CONFIG_BOOL,	 /* bool */
 	CONFIG_WORD,	 /* an enum */
+	CONFIG_MOMENT,	 /* int64_t, seconds since the epoch; 0: never */
 	CONFIG_STRING,	 /* char * */
+	CONFIG_NAME,	 /* char *, that a directory can have */
 	CONFIG_DIR,	 /* char *, an absolute path */
 	CONFIG_DIRS,	 /* struct strlist of absolute paths */
 	CONFIG_NAMES,	 /* struct strlist of names, or "all" */
@@ -76,7 +78,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 77
+#define CONFIG_NKEYS 82
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -138,6 +140,14 @@ struct config_serve {
 	enum config_serve_log_to log_to;
 };
 
+/* [lab] */
+struct config_lab {
+	char *course, *exercise; /* names; or NULL */
+	char *submit;		 /* directory, with {course}; or NULL */
+	int64_t due_s;		 /* the deadline; 0: none */
+	int64_t quota;		 /* bytes */
+};
+
 /* Strings that may be absent are NULL, never empty. */
 struct config {
 	struct limits limits;
@@ -166,6 +176,7 @@ struct config {
 	int64_t all_memory; /* 0: as much as the host has */
 	int all_sessions;
 	int spares; /* of each kind */
+	struct config_lab lab;
 	/* [session] */
 	int64_t linger_ms; /* without a terminal; 0: not at all */
 	bool attach;	   /* a terminal may come to a running session */

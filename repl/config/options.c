@@ -83,6 +83,7 @@ static const struct option_rule rules[] = {
 	{"end", '\0', NULL, MODE(END)},
 	{"message", '\0', NULL, MODE(MESSAGE)},
 	{"watch", '\0', NULL, MODE(WATCH)},
+	{"collect", '\0', NULL, MODE(COLLECT)},
 	{"check", '\0', NULL, MODE(CHECK)},
 	{"json", '\0', NULL, FLAG(json)},
 	{"check-config", '\0', NULL, MODE(CHECK_CONFIG)},
@@ -166,7 +167,7 @@ static int take_option(struct options *o, const struct option_rule *r,
 				"only one of -c, -m, -e, --eval, "
 				"--grade, --serve, --maker, --mcp, --sessions, "
 				"--attach, --end, --message, --watch, "
-				"--check and --check-config makes "
+				"--collect, --check and --check-config makes "
 				"sense");
 		o->text = arg;
 		o->mode = r->mode;
@@ -371,6 +372,32 @@ static int take_grade_words(struct options *o, struct err *e)
 					 "--share K/N");
 }
 
+/* Take the words WHAT [-a] [-o ARCHIVE]. */
+static int take_collect_words(struct options *o, struct err *e)
+{
+	bool wrong = false;
+
+	o->text = NULL;
+	for (int i = 0; i < o->nargs; i++) {
+		const char *word = o->args[i];
+
+		if (!strcmp(word, "-a"))
+			o->all = true;
+		else if (!strcmp(word, "--json"))
+			o->json = true;
+		else if (!strcmp(word, "-o") && i + 1 < o->nargs)
+			o->archive = o->args[++i];
+		else if (*word == '-' || o->text)
+			wrong = true;
+		else
+			o->text = word;
+	}
+	if (!wrong && o->text)
+		return 0;
+	return usage(e, "--collect wants COURSE/EXERCISE, or a directory, "
+			"[-a] [-o ARCHIVE]");
+}
+
 /* Take the words after the options. */
 static int parse_words(struct options *o, bool terminal, struct err *e)
 {
@@ -406,6 +433,8 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		return take_session_words(o, e);
 	if (o->mode == OPTIONS_GRADE)
 		return take_grade_words(o, e);
+	if (o->mode == OPTIONS_COLLECT)
+		return take_collect_words(o, e);
 	if (o->mode != OPTIONS_SESSION)
 		return 0;
 	if (!first) {
@@ -428,6 +457,7 @@ static int check_together(const struct options *o, struct err *e)
 		[OPTIONS_MCP] = "--mcp",
 		[OPTIONS_SERVE] = "--serve",
 		[OPTIONS_MAKER] = "--maker",
+		[OPTIONS_COLLECT] = "--collect",
 		[OPTIONS_CHECK] = "a check",
 		[OPTIONS_CHECK_CONFIG] = "a check",
 	};
@@ -435,9 +465,10 @@ static int check_together(const struct options *o, struct err *e)
 	if (o->mode == OPTIONS_HELP || o->mode == OPTIONS_VERSION)
 		return 0;
 	if (o->json && o->mode != OPTIONS_CHECK &&
-		o->mode != OPTIONS_SESSIONS && o->mode != OPTIONS_GRADE)
-		return usage(e, "--json goes with --check, --sessions and "
-				"--grade alone");
+		o->mode != OPTIONS_SESSIONS && o->mode != OPTIONS_GRADE &&
+		o->mode != OPTIONS_COLLECT)
+		return usage(e, "--json goes with --check, --sessions, "
+				"--collect and --grade alone");
 	if (o->fresh && o->mode != OPTIONS_SESSION)
 		return usage(e, "--new goes with a session alone");
 	if (no_files[o->mode] && (o->nuploads || o->ndownloads))
@@ -498,7 +529,8 @@ static const char *const forms[][2] = {
 		"homework; with -o, --junit, --share"},
 	{"cellblock --sessions|--attach|--watch",
 		"sessions; --new, --end, --message"},
-	{"cellblock --check [-v] [--json]", "what this host enforces"},
+	{"cellblock --check|--collect [--json]",
+		"what is enforced; what was handed in"},
 	{"cellblock --check-config [FILE]",
 		"the configuration, and who set what"},
 };

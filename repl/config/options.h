@@ -31,6 +31,7 @@ enum options_mode {
 			       * person's, and show `message` there */
 	OPTIONS_MESSAGE,      /* show `message` in `session` */
 	OPTIONS_WATCH,	      /* show what `session` shows */
+	OPTIONS_COLLECT,      /* text: COURSE/EXERCISE, or a directory */
 	OPTIONS_CHECK,	      /* what the host enforces */
 	OPTIONS_CHECK_CONFIG, /* check config_file, or all files */
 	OPTIONS_HELP,
@@ -51,6 +52,7 @@ struct options {
 	int nargs;
 	/* of --attach, --end, --message and --watch; or NULL */
 	const char *session, *message;
+	const char *archive; /* of --collect; or NULL */
 	struct options_grade {
 		const char *plan, *submissions;
 		const char *results, *junit; /* files, or NULL */
@@ -67,6 +69,7 @@ struct options {
 	struct options_pair *downloads;
 	size_t ndownloads;
 	bool fresh; /* a new session, without a question */
+	bool all;   /* --collect: every version */
 	bool overwrite;
 	bool quiet;
 	bool verbose;

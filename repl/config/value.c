@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <strings.h>
+#include <time.h>
 
 #include "jail/base/err.h"
 #include "jail/base/path.h"
@@ -56,6 +57,9 @@ static const struct kind {
 		"a number of cores such as 2 or 0.5"},
 	[CONFIG_BOOL] = {NUMBER, sizeof(bool), NULL, "yes or no"},
 	[CONFIG_WORD] = {NUMBER, sizeof(int), NULL, NULL},
+	[CONFIG_MOMENT] = {NUMBER, sizeof(int64_t), NULL,
+		"a local time such as 2026-12-04 18:00"},
+	[CONFIG_NAME] = {TEXT, sizeof(char *), NULL, NULL},
 	[CONFIG_STRING] = {TEXT, sizeof(char *), NULL, NULL},
 	[CONFIG_DIR] = {TEXT, sizeof(char *), NULL, NULL},
 	[CONFIG_DIRS] = {LIST, sizeof(struct strlist), NULL, NULL},
@@ -145,6 +149,27 @@ static int scan_share(const char *text, int64_t *n)
 	return *text ? -1 : 0;
 }
 
+/* Read a local time, as the seconds since the epoch. "" is none. */
+static int scan_moment(const char *text, int64_t *n)
+{
+	struct tm tm = {.tm_isdst = -1}, asked;
+	const char *end;
+
+	*n = 0;
+	if (!*text)
+		return 0;
+	end = strptime(text, "%Y-%m-%d %H:%M", &tm);
+	if (end && *end == ':')
+		end = strptime(end, ":%S", &tm);
+	asked = tm;
+	*n = (int64_t)mktime(&tm);
+	/* mktime() takes the 31st of February for a day in March. */
+	return end && !*end && *n > 0 && tm.tm_mday == asked.tm_mday &&
+			       tm.tm_mon == asked.tm_mon
+		       ? 0
+		       : -1;
+}
+
 static const struct config_word *list_words(const struct config_key *key)
 {
 	return key->type == CONFIG_BOOL ? switch_words : key->words;
@@ -192,9 +217,10 @@ static int parse_number(const struct config_key *key, const char *text,
 {
 	const struct kind *kind = &kinds[key->type];
 	char lo[32], hi[32];
-	int r = kind->units		    ? scan_units(text, kind->units, n)
-		: key->type == CONFIG_SHARE ? scan_share(text, n)
-					    : scan_word(key, text, n);
+	int r = kind->units		     ? scan_units(text, kind->units, n)
+		: key->type == CONFIG_SHARE  ? scan_share(text, n)
+		: key->type == CONFIG_MOMENT ? scan_moment(text, n)
+					     : scan_word(key, text, n);
 
 	if (r < 0 && !kind->expected)
 		return refuse_word(key, e);
@@ -207,6 +233,19 @@ static int parse_number(const struct config_key *key, const char *text,
 		config_value_format_number(key, key->max, hi, sizeof(hi)));
 }
 
+static const char *format_moment(int64_t n, char *buf, size_t size)
+{
+	time_t t = (time_t)n;
+	struct tm tm;
+
+	*buf = '\0';
+	if (n && localtime_r(&t, &tm))
+		strftime(buf, size,
+			tm.tm_sec ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d %H:%M",
+			&tm);
+	return buf;
+}
+
 const char *config_value_format_number(
 	const struct config_key *key, int64_t n, char *buf, size_t size)
 {
@@ -214,6 +253,8 @@ const char *config_value_format_number(
 
 	if (list_words(key))
 		return find_word(key, n)->name;
+	if (key->type == CONFIG_MOMENT)
+		return format_moment(n, buf, size);
 	if (!best) {
 		snprintf(buf, size, "%g", (double)n / 1000);
 		return buf;
@@ -324,6 +365,18 @@ int config_value_prompt(
 	return b->failed ? err_errno(e, "write the prompt") : 0;
 }
 
+/* Check a name of which we make a directory's. */
+static int check_name(const char *item, struct err *e)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "abcdefghijklmnopqrstuvwxyz"
+				      "0123456789._-";
+
+	if (*item != '.' && *item != '-' && !item[strspn(item, letters)])
+		return 0;
+	return err_set(e, "expected a name of letters, digits and . _ -");
+}
+
 /* Parse a string or a directory. An empty text is no value, unless the key's
  * default is some text. */
 static int parse_text(const struct config_key *key, const char *text,
@@ -339,7 +392,9 @@ static int parse_text(const struct config_key *key, const char *text,
 		return 0;
 	if (key->type == CONFIG_DIR && parse_path(item, home, e) < 0)
 		return -1;
-	if (key->type == CONFIG_STRING && (int64_t)strlen(item) > key->max)
+	if (key->type == CONFIG_NAME && check_name(item, e) < 0)
+		return -1;
+	if (key->type != CONFIG_DIR && (int64_t)strlen(item) > key->max)
 		return err_set(
 			e, "expected at most %lld bytes", (long long)key->max);
 	if (key->offset == offsetof(struct config, prompt))

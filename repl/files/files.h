@@ -145,6 +145,7 @@ enum ledger_status {
 	LEDGER_CHANGED,	   /* since it was uploaded or downloaded */
 	LEDGER_UPLOADED,   /* as it was uploaded */
 	LEDGER_DOWNLOADED, /* as it was downloaded */
+	LEDGER_SUBMITTED,  /* as it was handed in */
 };
 
 struct ledger_entry {
@@ -160,8 +161,8 @@ struct ledger {
 	size_t n;
 };
 
-/* Note that the file was just uploaded or downloaded. Without memory for it the
- * file counts as new. */
+/* Note that the file was just uploaded, downloaded or handed in. Without memory
+ * for it the file counts as new. */
 void ledger_note(struct ledger *l, const char *path, int64_t bytes,
 	int64_t mtime_ns, enum ledger_status status);
 

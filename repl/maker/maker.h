@@ -4,6 +4,7 @@
  *
  *	order.c		what a client asks the maker for
  *	fetch.c		gets a session from the maker, or forks its warden
+ *	courier.c	asks the maker for a front end that is confined
  *	service.c	cellblock --maker: sessions for permitted users
  *	spares.c	the jails that the service makes ahead
  */
@@ -118,6 +119,12 @@ int fetch_socket(const void *message, size_t n, struct err *e);
  * with e if session.maker = require. `front` is the option that starts this
  * front end. */
 int fetch_check_own(const struct config *cfg, const char *front, struct err *e);
+
+/* ---- courier.c ---- */
+
+/* Fork the courier before the front end confines itself: the socket to it, or
+ * -1 with e. */
+int courier_start(struct err *e);
 
 /* ---- service.c ---- */
 

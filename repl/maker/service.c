@@ -8,8 +8,9 @@
  *            root starts (site.c)
  * Trusts:    the system's configuration, the name service, the kernel's word on
  *            the client's uid. A request is hostile: order.c checks it
- * Leaves:    wardens of sessions, which no longer need the maker; no spare
- *            (spares.c). A service manager's socket stays
+ * Leaves:    wardens of sessions, which no longer need the maker; what was handed
+ *            in (repl/lab/handin.c); no spare (spares.c). A service manager's
+ *            socket stays
  *
  * A child waits before the next request comes. An alarm ends every child that
  * has not handed its session over in time. Each child writes its state into a
@@ -30,6 +31,7 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/person.h"
+#include "repl/lab/lab.h"
 #include "repl/serve/serve.h"
 #include "repl/session/session.h"
 
@@ -52,6 +54,9 @@
 #define PLACES 64
 #define PLACES_OF_ONE 8
 #define PLACES_OF_UNKNOWN 16
+/* Most of them that hand files in, which may take long: in all; of one. */
+#define PLACES_TAKE 48
+#define PLACES_TAKE_OF_ONE 2
 /* A waiting child maps its pages after so long without a request: the last
  * client no longer needs the cores. */
 #define QUIET_MS 20
@@ -69,6 +74,7 @@
 /* How long a child waits for a request to be sent, and may take for it all. */
 #define REQUEST_MS 2000
 #define ALARM_S 10
+#define TAKE_ALARM_S 60
 
 /* The cgroup under systemd (etc/systemd/cellblock-sessions.service). */
 #define BELOW "system.slice/cellblock-sessions.service"
@@ -78,6 +84,7 @@ enum service_state {
 	PLACE_WAITS, /* for a request */
 	PLACE_ASKS,  /* the name service, who `uid` is */
 	PLACE_WORKS, /* for `uid` */
+	PLACE_TAKES, /* what `uid` hands in */
 	PLACE_MADE,  /* a session that has host id `id` */
 	PLACE_LEFT,  /* by a child that has refused, and ends */
 };
@@ -113,7 +120,11 @@ struct maker_client {
 	struct person person;
 	struct config cfg; /* the system's, for this person */
 	struct setup setup;
-	struct order order;
+	union {
+		struct order order;
+		struct handin_ask ask;
+	};
+	bool hands_in; /* it is an `ask` */
 	struct service *service;
 	struct service_place *place;
 };
@@ -192,6 +203,7 @@ static int receive(int conn, struct maker_client *v, struct err *e)
 		return err_set(e, "read a request: it holds descriptors");
 	n = io_recv_fds(
 		conn, &v->order, sizeof(v->order), NULL, 0, MSG_DONTWAIT);
+	v->hands_in = n > 0 && asked_is_ours(&v->ask, (size_t)n);
 	if (n < 0)
 		return err_errno(e, "read a request");
 	/* From here on the client can send nothing more. */
@@ -199,6 +211,8 @@ static int receive(int conn, struct maker_client *v, struct err *e)
 		return err_errno(e, "read a request");
 	if (io_look_at_first(conn) != IO_FIRST_NOTHING)
 		return err_set(e, "read a request: more than one came");
+	if (v->hands_in)
+		return 0;
 	if (order_check(&v->order, (size_t)n, &v->cfg, e) < 0)
 		return -1;
 	return order_check_files(&v->order, e);
@@ -324,6 +338,50 @@ static void hand_spare_over(
 	_exit(0);
 }
 
+/* ---- a child: it takes what is handed in ---- */
+
+/* Note that we take something; -1 with e: too many do. */
+static int admit_taking(const struct maker_client *v, struct err *e)
+{
+	int all = 0, same = 0;
+
+	note(v->service, v->place, PLACE_TAKES);
+	for (size_t i = 0; i < PLACES; i++) {
+		const struct service_place *p = &v->service->places[i];
+
+		all += p->state == PLACE_TAKES;
+		same += p->state == PLACE_TAKES && p->uid == v->cred.uid;
+	}
+	if (all <= PLACES_TAKE && same <= PLACES_TAKE_OF_ONE)
+		return 0;
+	err_set(e, "too many hand something in at this moment");
+	e->code = EAGAIN;
+	return err_kind_set(e, ERR_BUSY);
+}
+
+static _Noreturn void take_in(const struct maker_client *v, int conn)
+{
+	struct err e = {0};
+	int pair[2], r = admit_taking(v, &e);
+
+	if (r == 0 &&
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		r = err_errno(&e, "take what is handed in");
+	if (r < 0) {
+		jail_refuse(conn, &e);
+		leave(v->service, v->place);
+	}
+	io_refuse_fds(pair[1]);
+	alarm(TAKE_ALARM_S);
+	r = jail_hand_over(conn, pair[0]);
+	close(pair[0]);
+	if (r == 0)
+		handin_serve(pair[1], &v->ask, &v->cfg, v->person.name);
+	leave(v->service, v->place);
+}
+
+/* ---- a child: a request that has come ---- */
+
 static _Noreturn void serve(
 	struct service *s, struct service_place *mine, int conn)
 {
@@ -339,6 +397,8 @@ static _Noreturn void serve(
 		jail_refuse(conn, &e);
 		leave(s, mine);
 	}
+	if (v.hands_in)
+		take_in(&v, conn);
 	make_spec(&v, &made, &spec);
 	mine->logged = v.cfg.syslog;
 	snprintf(mine->name, sizeof(mine->name), "%s", v.person.name);

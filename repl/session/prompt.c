@@ -17,6 +17,7 @@
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
+#include "repl/lab/lab.h"
 #include "repl/term/term.h"
 #include "repl/text/text.h"
 
@@ -59,11 +60,12 @@ static void write_python_name(const struct session *s, char *buf, size_t size)
 static void print_banner(struct session *s)
 {
 	const struct limits *l = &s->cfg->limits;
+	const struct config_lab *lab = &s->cfg->lab;
 	char python[64], memory[TEXT_HUMAN], wall[TEXT_HUMAN], home[TEXT_HUMAN],
 		tasks[TEXT_HUMAN];
 	char first[256], second[256];
 	const char *net = "no network", *files = "no host files";
-	struct strbuf b = {0};
+	struct strbuf b = {0}, due = {0};
 	int rows, columns;
 
 	if (!s->cfg->banner || s->opt->quiet || !s->term->out_tty)
@@ -85,6 +87,12 @@ static void print_banner(struct session *s)
 	editor_size(s->editor, &rows, &columns);
 	text_wrap(&b, first, 0, columns);
 	text_wrap(&b, second, 0, columns);
+	hand_due(&due, lab->course, lab->exercise, lab->due_s);
+	if (due.n && lab->submit)
+		strbuf_puts(&due, " · :submit FILE");
+	if (due.n && !due.failed)
+		text_wrap(&b, due.s, 0, columns);
+	strbuf_free(&due);
 	if (!b.failed)
 		session_print(s, b.s, b.n);
 	strbuf_free(&b);

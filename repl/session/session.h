@@ -114,6 +114,7 @@ struct session {
 	struct control *control; /* NULL: the session has one terminal */
 	const char *no_control;	 /* why the person cannot come back to it */
 	const char *user;	 /* the person's account; or NULL */
+	int courier;		 /* to it (repl/lab/hand.c); -1: none */
 	bool unseen; /* begun for a program beside it, without a terminal */
 	bool login;  /* sshd started us */
 

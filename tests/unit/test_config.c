@@ -6,6 +6,7 @@
 #include "repl/config/config.h"
 
 #include <stdint.h>
+#include <time.h>
 
 static void an_empty_configuration_gives_the_defaults(void **state)
 {
@@ -335,6 +336,43 @@ static void paths_must_be_absolute_and_plain(void **state)
 		"python.executable: expected at least one path");
 }
 
+static void a_deadline_is_a_moment_of_this_host(void **state)
+{
+	struct world *w = *state;
+	struct tm tm = {.tm_isdst = -1};
+
+	put(w, "cellblock.conf",
+		"[lab]\ncourse = python_1.a\nexercise = 4\n"
+		"deadline = 2026-12-04 18:00 ; Friday\n");
+	load_ok(w);
+	assert_non_null(strptime("2026-12-04 18:00", "%Y-%m-%d %H:%M", &tm));
+	assert_int_equal(w->cfg.lab.due_s, mktime(&tm));
+	assert_value(w, "lab", "deadline", "2026-12-04 18:00");
+	assert_string_equal(w->cfg.lab.course, "python_1.a");
+	put(w, "cellblock.conf", "[lab]\ndeadline = 2026-12-04 18:00:07\n");
+	load_ok(w);
+	assert_value(w, "lab", "deadline", "2026-12-04 18:00:07");
+	put(w, "conf.d/1.conf", "[lab]\ndeadline =\n");
+	load_ok(w);
+	assert_int_equal(w->cfg.lab.due_s, 0);
+	assert_value(w, "lab", "deadline", "");
+	put(w, "conf.d/1.conf",
+		"[lab]\ndeadline = Friday\ndeadline = 2026-02-30 10:00\n"
+		"deadline = 2026-12-04\ndeadline = 2026-12-04 25:00\n"
+		"deadline = 2026-12-04 18:00 x\n");
+#define NO_MOMENT "expected a local time such as 2026-12-04 18:00, not "
+	LOAD_FAILS(w, NO_MOMENT "\"Friday", NO_MOMENT "\"2026-02-30",
+		NO_MOMENT "\"2026-12-04\"", NO_MOMENT "\"2026-12-04 25",
+		NO_MOMENT "\"2026-12-04 18:00 x");
+	put(w, "conf.d/1.conf",
+		"[lab]\ncourse = ../x\nexercise = .4\nexercise = a/b\n"
+		"course = -x\n");
+	LOAD_FAILS(w, "lab.course: expected a name of letters",
+		"lab.exercise: expected a name of letters",
+		"lab.exercise: expected a name of letters",
+		"lab.course: expected a name of letters");
+}
+
 static void quoted_text_keeps_its_blanks(void **state)
 {
 	struct world *w = *state;
@@ -473,6 +511,7 @@ int main(void)
 		TEST(units_are_converted),
 		TEST(lists_add_up_in_a_file_and_later_files_replace_them),
 		TEST(paths_must_be_absolute_and_plain),
+		TEST(a_deadline_is_a_moment_of_this_host),
 		TEST(quoted_text_keeps_its_blanks),
 		TEST(a_comment_sign_never_cuts_a_value),
 		TEST(an_unclosed_quote_hides_no_comment),

@@ -184,10 +184,20 @@ static void each_mistake_has_its_message(void **state)
 		{{"cellblock", "--check", "-c", "1"},
 			"only one of -c, -m, -e, --eval, --grade, --serve, --maker, "
 			"--mcp, --sessions, --attach, --end, --message, "
-			"--watch, --check and --check-config makes sense"},
+			"--watch, --collect, --check and --check-config makes "
+			"sense"},
+		{{"cellblock", "--collect"},
+			"--collect wants COURSE/EXERCISE, or a directory, [-a] "
+			"[-o ARCHIVE]"},
+		{{"cellblock", "--collect", "a/1", "-o"},
+			"--collect wants COURSE/EXERCISE, or a directory, [-a] "
+			"[-o ARCHIVE]"},
+		{{"cellblock", "--collect", "a/1", "a/2"},
+			"--collect wants COURSE/EXERCISE, or a directory, [-a] "
+			"[-o ARCHIVE]"},
 		{{"cellblock", "--json"},
-			"--json goes with --check, --sessions and --grade "
-			"alone"},
+			"--json goes with --check, --sessions, --collect and "
+			"--grade alone"},
 		{{"cellblock", "--end"}, "--end wants the ID of a session"},
 		{{"cellblock", "--end", "7", "-m"},
 			"--end wants ID... or all, [-m TEXT]"},
@@ -224,6 +234,23 @@ static void each_mistake_has_its_message(void **state)
 		assert_int_equal(err.kind, ERR_USAGE);
 		options_fini(&o);
 	}
+}
+
+static void what_was_handed_in_is_collected_by_words(void **state)
+{
+	struct options o;
+
+	(void)state;
+	PARSE_OK(&o, "--collect", "a/1", "-o", "x.tar", "-a", "--json");
+	assert_int_equal(o.mode, OPTIONS_COLLECT);
+	assert_string_equal(o.text, "a/1");
+	assert_string_equal(o.archive, "x.tar");
+	assert_true(o.all && o.json);
+	options_fini(&o);
+	PARSE_OK(&o, "--json", "--collect", "a/1");
+	assert_null(o.archive);
+	assert_true(o.json && !o.all);
+	options_fini(&o);
 }
 
 static void a_command_line_without_argv_0_is_survived(void **state)
@@ -274,6 +301,7 @@ int main(void)
 		cmocka_unit_test(transfers_split_at_the_last_colon),
 		cmocka_unit_test(each_mode_has_its_option),
 		cmocka_unit_test(each_mistake_has_its_message),
+		cmocka_unit_test(what_was_handed_in_is_collected_by_words),
 		cmocka_unit_test(a_command_line_without_argv_0_is_survived),
 		cmocka_unit_test(help_fits_a_screen_and_names_every_option),
 	};

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""What a session says of a course. tests/maker/test_submit.py hands in."""
+import time
+
+COURSE = ("-s", "lab.course=python1", "-s", "lab.exercise=4",
+          "-s", "lab.submit=/srv/nowhere/{course}")
+
+
+def due(seconds):
+    return "-s", time.strftime("lab.deadline=%Y-%m-%d %H:%M",
+                               time.localtime(time.time() + seconds))
+
+
+def test_the_banner_says_what_is_due(cb):
+    s = cb.session(*COURSE, *due(2 * 86400))
+    day = time.strftime("%A", time.localtime(time.time() + 2 * 86400))
+    assert f"course python1: exercise 4 due {day} " in s.all_text()
+    assert ":submit FILE" in s.all_text()
+    s = cb.session(*COURSE, *due(-86400))
+    assert "exercise 4 was due" in s.all_text()
+    assert "course" not in cb.session("-q", *COURSE).all_text()
+    assert "course" not in cb.session().all_text()
+
+
+def test_without_a_place_or_a_maker_nothing_is_handed_in(cb):
+    s = cb.session()
+    assert "lab.submit" in s.run(":submit a.py")
+    s = cb.session(*COURSE)
+    s.run("_ = open('a.py', 'w').write('x')")
+    assert "no such file" in s.run(":submit b.py")
+    said = s.run(":submit a.py")
+    assert "nothing was handed in" in said and "/run/cellblock/maker" in said
+    assert "/run/cellblock/maker" in s.run(":submit")
+    assert s.run("6 * 7") == "42"
+
+
+def test_tab_offers_files_of_the_home(cb):
+    s = cb.session(*COURSE)
+    s.run("_ = open('exercise.py', 'w').write('x')")
+    s.type(":submit ex\t")
+    s.expect(":submit exercise.py")
+    s.type("\x15")
+
+
+def test_a_deadline_that_is_none_is_an_error_of_the_configuration(cb):
+    r = cb.run("-s", "lab.deadline=Friday", "-c", "1")
+    assert r.code == 2 and "a local time such as 2026-12-04 18:00" in r.said
+    r = cb.run("-s", "lab.course=../x", "-c", "1")
+    assert r.code == 2 and "expected a name" in r.said
