@@ -47,7 +47,7 @@ def test_return_codes(ev):
              "import os; os.kill(os.getpid(), 9)": 137,
              "import ctypes; ctypes.string_at(0)": 139,
              "import time; time.sleep(60)": 137}
-    answers = ev(*({"input": c} for c in codes), args=("-t", "500ms"))
+    answers = ev(*({"input": c} for c in codes), args=("-t", "3s"))
     assert [a["returncode"] for a in answers] == list(codes.values())
     assert ev({"input": "x = bytearray(2**30)\nprint(len(x))"},
               args=("-M", "64M"))["returncode"] in (1, 137)
