@@ -19,11 +19,11 @@ serve.log serve.log_to
 serve.answers serve.answers_size serve.answers_keep serve.away
 terminal.escapes terminal.prompt terminal.colour
 terminal.banner terminal.keys terminal.suggest terminal.history terminal.pictures log.syslog
-log.transcript policy.locked policy.programs policy.commands'
+log.transcript log.accounting policy.locked policy.programs policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
 --set --overwrite --quiet --verbose --help --version --eval --grade --junit --share -j -o --serve --maker --mcp
---sessions --attach --new --end --message --watch --collect --check --json
+--sessions --attach --new --end --message --watch --collect --report --since --csv --check --json
 --check-config
 -t -M -u -d -p -f -s -q -v -h -V -c -m -e'
 
@@ -32,7 +32,7 @@ _cellblock_takes_argument()
 {
 	case $1 in
 	--config | --set | --timeout | --memory | --upload | --download | \
-		--python | -f | -s | -t | -M | -u | -d | -p | -e)
+		--python | --since | -f | -s | -t | -M | -u | -d | -p | -e)
 		return 0
 		;;
 	esac
@@ -77,6 +77,9 @@ _cellblock()
 		COMPREPLY=($(compgen -W '128M 256M 512M 1G 2G' -- "$cur"))
 		;;
 	-c | -m | -e) ;;
+	--since)
+		COMPREPLY=($(compgen -W '1h 1d 7d' -- "$cur"))
+		;;
 	--attach | --end | --message | --watch)
 		[[ $prev = --end ]] && all=all
 		COMPREPLY=($(compgen -W "$all $(cellblock --sessions 2>/dev/null |

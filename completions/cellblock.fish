@@ -29,7 +29,7 @@ complete -c cellblock -n __cellblock_before_program -s p -l python -r -F -d 'Ano
 complete -c cellblock -n __cellblock_before_program -l overwrite -d 'Let -u and -d overwrite files'
 complete -c cellblock -n __cellblock_before_program -s q -l quiet -d 'No banner, no notices'
 complete -c cellblock -n __cellblock_before_program -s v -l verbose -d 'Say more'
-complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --check, --sessions, --collect or --grade as JSON'
+complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --check, --sessions, --report, --collect or --grade as JSON'
 complete -c cellblock -n __cellblock_before_program -s c -x -d 'Program from the command line'
 complete -c cellblock -n __cellblock_before_program -s m -x -d 'Module as a program'
 complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; the value of a last expression is shown'
@@ -51,6 +51,9 @@ complete -c cellblock -n __cellblock_before_program -l watch -d 'Show what a ses
 complete -c cellblock -n '__fish_prev_arg_in --attach --end --message --watch' -f -a '(cellblock --sessions 2>/dev/null | tail -n +2 | string replace -r " .*" "")' -d Session
 complete -c cellblock -n '__fish_prev_arg_in --end' -f -a all -d 'Every session of yours'
 complete -c cellblock -n __cellblock_before_program -l collect -d 'As root: what was handed in'
+complete -c cellblock -n __cellblock_before_program -l report -d 'Who had sessions, and what they used'
+complete -c cellblock -n __cellblock_before_program -l since -x -a '1h 1d 7d' -d 'Only since that time'
+complete -c cellblock -n __cellblock_before_program -l csv -d 'Answer of --report for spreadsheets'
 complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
 complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and which file set what'
 complete -c cellblock -n __cellblock_before_program -s h -l help -d 'Help'
@@ -138,6 +141,7 @@ function __cellblock_keys
 		terminal.pictures 'how pictures are drawn' \
 		log.syslog 'record who had or watched a session, when, and which limit was reached' \
 		log.transcript 'directory for transcripts of sessions' \
+		log.accounting 'file of who had a session of the maker, and what it used' \
 		policy.locked 'the person\'s own settings can only be stricter' \
 		policy.programs 'programs of a login run, beside sessions' \
 		policy.commands 'which : commands are available'

@@ -86,6 +86,7 @@ _cellblock_keys()
 		'terminal.pictures:how pictures are drawn'
 		'log.syslog:record who had or watched a session, when, and which limit was reached'
 		'log.transcript:directory for transcripts of sessions'
+		'log.accounting:file of who had a session of the maker, and what it used'
 		'policy.locked:the person'\''s own settings can only be stricter'
 		'policy.programs:programs of a login run, beside sessions'
 		'policy.commands:which \: commands are available'
@@ -118,7 +119,7 @@ _arguments -s -S \
 	'--overwrite[let -u and -d overwrite files]' \
 	'(-q --quiet -v --verbose)'{-q,--quiet}'[no banner, no notices about the host]' \
 	'(-q --quiet -v --verbose)'{-v,--verbose}'[say more]' \
-	'--json[answer of --check, --sessions, --collect or --grade as JSON]' \
+	'--json[answer of --check, --sessions, --report, --collect or --grade as JSON]' \
 	'(-)-c[program from the command line]:code:' \
 	'(-)-m[module as a program]:module:' \
 	'-e[one cell; the value of a last expression is shown]:cell:' \
@@ -138,6 +139,9 @@ _arguments -s -S \
 	'--message[show a text in a session]' \
 	'--watch[show what a session shows]' \
 	'--collect[as root\: what was handed in]' \
+	'--report[who had sessions, and what they used]' \
+	'--since[only since that time]:time:(1h 1d 7d)' \
+	'--csv[answer of --report for spreadsheets]' \
 	'--check[what this host enforces]' \
 	'--check-config[the configuration, and which file set what]' \
 	'(- *)'{-h,--help}'[help]' \

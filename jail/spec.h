@@ -69,6 +69,18 @@ enum spec_prewarm {
 
 struct jail_spec;
 
+/* Limits that are counted for spec_end. */
+#define SPEC_STRUCK 16
+
+/* What a session had used when nothing of it was left. */
+struct spec_end {
+	uid_t id;		      /* its host id */
+	int64_t cpu_ms;		      /* of all its processes; -1 unknown */
+	int64_t peak_bytes;	      /* of memory; 0 unknown */
+	uint32_t struck[SPEC_STRUCK]; /* how often each limit (jail.h) ended
+				       * something, as the warden counted */
+};
+
 /* The settings that are still open when a jail is made ahead. Limits are no
  * looser than those that it was made with. */
 struct spec_lease {
@@ -93,7 +105,12 @@ struct spec_made {
 			       * mount; NULL: one of our own */
 	/* Called as root when the session has its host id. */
 	void (*tell)(const struct jail_spec *spec, uid_t id);
-	const void *arg; /* for tell() */
+	/* Called as root, in the janitor, when the session has ended, whatever
+	 * ended it; not for one made ahead that was never leased. NULL: nobody
+	 * wants to know. */
+	void (*ended)(const struct jail_spec *spec, const struct spec_end *end);
+	const char *accounting; /* where ended() writes; or NULL */
+	const void *arg;	/* for tell() and ended() */
 };
 
 struct jail_spec {

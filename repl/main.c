@@ -153,6 +153,19 @@ static int run_collect(const struct invocation *r)
 	return 0;
 }
 
+static int run_report(const struct invocation *r)
+{
+	const struct summary_what what = {.path = r->cfg.accounting,
+		.since = r->opt.since,
+		.json = r->opt.json,
+		.csv = r->opt.csv,
+		.to = stdout};
+	struct err e = {0};
+
+	run_must(summary_print(&what, &e), &e);
+	return 0;
+}
+
 /* Go back to a session, or begin one. Returns the exit status. */
 static int run_at_terminal(struct invocation *r)
 {
@@ -204,6 +217,10 @@ static int run_mode(struct invocation *r)
 	case OPTIONS_REMOTE:
 		run_load_config(r);
 		return remote_run(r);
+	case OPTIONS_REPORT:
+		run_load_config(r);
+		run_set_locale();
+		return run_report(r);
 	case OPTIONS_SESSIONS:
 		run_load_config(r);
 		run_set_locale();

@@ -6,6 +6,7 @@
 #define JAIL_APPLY_APPLY_H
 
 #include "jail/base/err.h"
+#include "jail/jail.h"
 #include "jail/plan/plan.h"
 #include "jail/walls/cgroup/cgroup.h"
 
@@ -46,14 +47,27 @@ int apply_stage(const struct plan *p, enum plan_stage stage,
  * cgroup; then it does the same for dead sessions whose janitors were killed.
  */
 
+/* Whose janitor it is. */
+struct janitor_of {
+	const struct cgroup *cgroup;
+	/* Whom it tells what the session has used, if spec->made says so; NULL:
+	 * nobody. `id`: its host id. */
+	const struct jail_spec *spec;
+	uid_t id;
+	/* The janitor keeps copies: of the lock on the allocated uid, released
+	 * when all is gone, and of what is closed then, so that a reader of its
+	 * other end can wait. -1 for none. It closes everything else. */
+	int lock_fd, done_fd;
+};
+
 /* Fork the janitor, after cgroup_place() and before cgroup_open(), so that the
  * cgroup never exists without one. *hold_fd is the pipe's write end: the
- * session lasts as long as the warden holds it; no guest ever does. The janitor
- * keeps copies of lock_fd (the allocated uid, released when all is gone) and
- * done_fd (closed when all is gone, so that a reader of its other end can
- * wait); -1 for none. It closes everything else. Returns its pid, or -1 with e.
- */
-pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
-	int *hold_fd, struct err *e);
+ * session lasts as long as the warden holds it; no guest ever does. Returns its
+ * pid, or -1 with e. */
+pid_t janitor_start(const struct janitor_of *of, int *hold_fd, struct err *e);
+
+/* Through that write end: count a limit that struck; LIMIT_NONE: a session made
+ * ahead is somebody's now. Never waits. */
+void janitor_count(int hold_fd, enum jail_limit limit);
 
 #endif

@@ -6,8 +6,9 @@
  *            anything to clean up
  * Holds:     the uid that owns the cgroup; as root CAP_KILL and
  *            CAP_DAC_OVERRIDE
- * Trusts:    nobody: it reads an end of file, and names in a directory that
- *            only root, or the person who owns the session, can write to
+ * Trusts:    nobody: it reads an end of file, numbers that it counts, and names
+ *            in a directory that only root, or the person who owns the session,
+ *            can write to
  * Leaves:    no cgroup and no process in it; then the lock is released. Also
  *            nothing of earlier sessions whose janitors were killed
  */
@@ -19,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
@@ -74,12 +76,45 @@ static int is_dead(const char *name, void *lock_fd)
 	return ident_allocation_is_free(*(int *)lock_fd, name);
 }
 
-static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
-	int end, int lock_fd, int done_fd)
+/* Wait for the end of the file. Each byte is a limit that struck, and 0 says
+ * that the session is somebody's: true if it is in the end. */
+static bool await_end(
+	int end, const struct spec_made *made, uint32_t struck[SPEC_STRUCK])
 {
+	bool begun = made && !made->ahead;
+	unsigned char c;
+
+	for (;;) {
+		ssize_t r = read(end, &c, 1);
+
+		if (r == 0 || (r < 0 && errno != EINTR))
+			return begun;
+		if (r > 0 && c == LIMIT_NONE)
+			begun = made;
+		else if (r > 0 && c < SPEC_STRUCK)
+			struck[c]++;
+	}
+}
+
+static void tell_end(const struct janitor_of *of, struct spec_end *end)
+{
+	struct cgroup_usage u;
+
+	cgroup_usage_by_path(of->cgroup, &u);
+	end->id = of->id;
+	end->cpu_ms = u.cpu_ns < 0 ? -1 : u.cpu_ns / 1000000;
+	end->peak_bytes = u.peak_bytes;
+	of->spec->made->ended(of->spec, end);
+}
+
+static _Noreturn void janitor_run(
+	const struct janitor_of *of, pid_t warden, int end)
+{
+	int lock_fd = of->lock_fd, done_fd = of->done_fd;
 	int keep[] = {end, lock_fd, done_fd};
+	const struct spec_made *made = of->spec ? of->spec->made : NULL;
+	struct spec_end used = {0};
 	int left;
-	char c;
 
 	/* There is no session without a janitor. By now there may be a cgroup,
 	 * so this janitor still removes it. */
@@ -87,14 +122,9 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 		    drop_all_but_two() < 0) &&
 		getppid() == warden)
 		kill(warden, SIGKILL);
-	/* Only the end of the file counts; bytes mean nothing. */
-	for (;;) {
-		ssize_t r = read(end, &c, 1);
-
-		if (r == 0 || (r < 0 && errno != EINTR))
-			break;
-	}
-	left = cgroup_remove(cg, REMOVE_MS, NULL) < 0;
+	if (await_end(end, made, used.struck) && made->ended)
+		tell_end(of, &used);
+	left = cgroup_remove(of->cgroup, REMOVE_MS, NULL) < 0;
 	/* The rest needs no waiting for. */
 	ident_allocation_release(lock_fd);
 	/* Descriptors that the caller never read may be a stranger's, whose
@@ -102,18 +132,25 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 	alarm(CLOSE_S);
 	fd_drop(&done_fd);
 	alarm(0);
-	cgroup_clear_dead(cg, lock_fd < 0 ? NULL : is_dead, &lock_fd);
+	cgroup_clear_dead(of->cgroup, lock_fd < 0 ? NULL : is_dead, &lock_fd);
 	_exit(left);
 }
 
-pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
-	int *hold_fd, struct err *e)
+void janitor_count(int hold_fd, enum jail_limit limit)
+{
+	unsigned char c = (unsigned char)limit;
+
+	/* A pipe that is full: the janitor was stopped. */
+	(void)!write(hold_fd, &c, 1);
+}
+
+pid_t janitor_start(const struct janitor_of *of, int *hold_fd, struct err *e)
 {
 	sigset_t all, before;
 	int p[2];
 	pid_t pid, warden = getpid();
 
-	if (pipe2(p, O_CLOEXEC) < 0) {
+	if (pipe2(p, O_CLOEXEC) < 0 || fcntl(p[1], F_SETFL, O_NONBLOCK) < 0) {
 		err_errno(e, "janitor: make a pipe");
 		return -1;
 	}
@@ -123,7 +160,7 @@ pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
 	pid = fork();
 	if (pid == 0) {
 		close(p[1]);
-		janitor_run(cg, warden, p[0], lock_fd, done_fd);
+		janitor_run(of, warden, p[0]);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0) {

@@ -68,6 +68,8 @@ int spare_key_fill(struct spare_key *k, const struct jail_spec *spec)
 		write_shown(f, "packages", spec->packages);
 	for (const char *const *v = spec->expose; v && *v; v++)
 		write_shown(f, "expose", *v);
+	if (spec->made->accounting)
+		fprintf(f, "accounting=%s\n", spec->made->accounting);
 	write_list(f, "env", spec->env);
 	write_list(f, "require", spec->require);
 	full = fflush(f) != 0 || ftell(f) >= (long)sizeof(k->text) - 1;

@@ -78,6 +78,10 @@ static void tell_done(struct cell *c)
 	struct jail_event ev = {
 		.type = JAIL_DONE, .cell = c->done.cell, .done = c->done};
 
+	if (c->done.limit != LIMIT_NONE)
+		site_count(&c->w->site, c->done.limit);
+	else if (c->done.process_limit_hit)
+		site_count(&c->w->site, LIMIT_PROCESSES);
 	link_event(&c->w->link, &ev, NULL, 0);
 	/* From now on the person interrupts something else. */
 	link_served(&c->w->link);

@@ -173,8 +173,10 @@ int lease_await(struct warden *w, struct err *e)
 		return SESSION_OVER;
 	r = change_session(w, &c, &a.err);
 	a.ok = r == 0;
-	if (r == 0)
+	if (r == 0) {
 		link_charge(&w->link, c.front);
+		site_count(&w->site, LIMIT_NONE);
+	}
 	if (io_send_fds(sock, &a, sizeof(a), NULL, 0, 0) < 0 || r < 0)
 		return SESSION_OVER;
 	/* The modules that Python has loaded could do to them whatever they

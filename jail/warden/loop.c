@@ -52,6 +52,7 @@ static int look_at_life(struct warden *w, int64_t *wait_ms)
 		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
 
 		if (clocks_remaining_ms(&w->clocks, limits[i], &due) <= 0) {
+			site_count(&w->site, limits[i]);
 			link_event(&w->link, &ev, NULL, 0);
 			return SESSION_OVER;
 		}

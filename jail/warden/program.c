@@ -238,6 +238,8 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 		err_set(&ev.err, "Python died before its cell");
 		err_kind_set(&ev.err, ERR_JAIL);
 	}
+	if (ev.program.limit != LIMIT_NONE)
+		site_count(&w->site, ev.program.limit);
 	link_event(&w->link, &ev, NULL, 0);
 	return 0;
 }

@@ -78,7 +78,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 82
+#define CONFIG_NKEYS 83
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -191,6 +191,7 @@ struct config {
 	/* [log] */
 	bool syslog;
 	char *transcript; /* directory, or NULL */
+	char *accounting; /* file, or NULL */
 	/* [policy] */
 	bool locked;
 	bool programs;		 /* of a login */

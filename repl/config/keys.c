@@ -205,6 +205,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_HIGHER, "record who had or watched a session, when, and which limit was reached", NULL},
 	{"log", "transcript", CONFIG_DIR, FIELD(transcript), "", 0, 0,
 		TIGHTEN_NEVER, "directory for transcripts of sessions", NULL},
+	{"log", "accounting", CONFIG_DIR, FIELD(accounting), "", 0, 0,
+		TIGHTEN_NEVER, "file of who had a session of the maker, and what it used", NULL},
 	{"policy", "locked", CONFIG_BOOL, FIELD(locked), "no", 0, 0,
 		TIGHTEN_HIGHER, "the person's own settings can only be stricter", NULL},
 	{"policy", "programs", CONFIG_BOOL, FIELD(programs), "yes", 0, 0,

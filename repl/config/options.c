@@ -22,6 +22,7 @@ enum take {
 	TAKE_MODE,	/* set the mode; only one option may */
 	TAKE_INFO,	/* set the mode, over all other options */
 	TAKE_FLAG,	/* set a bool of struct options */
+	TAKE_TEXT,	/* set a text of struct options */
 	TAKE_CONFIG,	/* name the configuration */
 	TAKE_PYTHON,	/* name the interpreter */
 	TAKE_SET,	/* add SECTION.KEY=VALUE */
@@ -38,7 +39,8 @@ struct option_rule {
 	const char *arg;  /* name of its argument in the help, or NULL */
 	enum take take;
 	enum options_mode mode; /* of TAKE_MODE and TAKE_INFO */
-	size_t flag;		/* of TAKE_FLAG: offset in struct options */
+	size_t flag;		/* of TAKE_FLAG, TAKE_TEXT: offset in struct
+				 * options */
 	const char *key;	/* of TAKE_VALUE, with an = */
 	bool ends;		/* every later word is the program's */
 	const char *help;	/* NULL: `forms` explains it */
@@ -84,6 +86,10 @@ static const struct option_rule rules[] = {
 	{"message", '\0', NULL, MODE(MESSAGE)},
 	{"watch", '\0', NULL, MODE(WATCH)},
 	{"collect", '\0', NULL, MODE(COLLECT)},
+	{"report", '\0', NULL, MODE(REPORT)},
+	{"since", '\0', "TIME", .take = TAKE_TEXT,
+		.flag = offsetof(struct options, since)},
+	{"csv", '\0', NULL, FLAG(csv)},
 	{"check", '\0', NULL, MODE(CHECK)},
 	{"json", '\0', NULL, FLAG(json)},
 	{"check-config", '\0', NULL, MODE(CHECK_CONFIG)},
@@ -167,8 +173,8 @@ static int take_option(struct options *o, const struct option_rule *r,
 				"only one of -c, -m, -e, --eval, "
 				"--grade, --serve, --maker, --mcp, --sessions, "
 				"--attach, --end, --message, --watch, "
-				"--collect, --check and --check-config makes "
-				"sense");
+				"--collect, --report, --check and "
+				"--check-config makes sense");
 		o->text = arg;
 		o->mode = r->mode;
 		return 0;
@@ -177,6 +183,9 @@ static int take_option(struct options *o, const struct option_rule *r,
 		return 0;
 	case TAKE_FLAG:
 		*(bool *)((char *)o + r->flag) = true;
+		return 0;
+	case TAKE_TEXT:
+		*(const char **)((char *)o + r->flag) = arg;
 		return 0;
 	case TAKE_CONFIG:
 		return set_config(o, arg, e);
@@ -414,6 +423,7 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		[OPTIONS_ATTACH] = {"--attach ID", 1},
 		[OPTIONS_MESSAGE] = {"--message ID TEXT", 2},
 		[OPTIONS_WATCH] = {"--watch ID", 1},
+		[OPTIONS_REPORT] = {"--report", 0},
 		[OPTIONS_CHECK] = {"--check", 0},
 		[OPTIONS_CHECK_CONFIG] = {"--check-config FILE", 1},
 	};
@@ -458,6 +468,7 @@ static int check_together(const struct options *o, struct err *e)
 		[OPTIONS_SERVE] = "--serve",
 		[OPTIONS_MAKER] = "--maker",
 		[OPTIONS_COLLECT] = "--collect",
+		[OPTIONS_REPORT] = "--report",
 		[OPTIONS_CHECK] = "a check",
 		[OPTIONS_CHECK_CONFIG] = "a check",
 	};
@@ -466,9 +477,14 @@ static int check_together(const struct options *o, struct err *e)
 		return 0;
 	if (o->json && o->mode != OPTIONS_CHECK &&
 		o->mode != OPTIONS_SESSIONS && o->mode != OPTIONS_GRADE &&
-		o->mode != OPTIONS_COLLECT)
+		o->mode != OPTIONS_COLLECT && o->mode != OPTIONS_REPORT)
 		return usage(e, "--json goes with --check, --sessions, "
-				"--collect and --grade alone");
+				"--report, --collect and --grade alone");
+	if ((o->csv || o->since) && o->mode != OPTIONS_REPORT)
+		return usage(e, "--%s goes with --report alone",
+			o->csv ? "csv" : "since");
+	if (o->csv && o->json)
+		return usage(e, "--csv and --json contradict each other");
 	if (o->fresh && o->mode != OPTIONS_SESSION)
 		return usage(e, "--new goes with a session alone");
 	if (no_files[o->mode] && (o->nuploads || o->ndownloads))
@@ -531,8 +547,8 @@ static const char *const forms[][2] = {
 		"sessions; --new, --end, --message"},
 	{"cellblock --check|--collect [--json]",
 		"what is enforced; what was handed in"},
-	{"cellblock --check-config [FILE]",
-		"the configuration, and who set what"},
+	{"cellblock --report|--check-config",
+		"who had sessions, --csv, --since; keys"},
 };
 
 void options_print_help(FILE *f, int width)

@@ -32,6 +32,7 @@ enum options_mode {
 	OPTIONS_MESSAGE,      /* show `message` in `session` */
 	OPTIONS_WATCH,	      /* show what `session` shows */
 	OPTIONS_COLLECT,      /* text: COURSE/EXERCISE, or a directory */
+	OPTIONS_REPORT,	      /* who had sessions */
 	OPTIONS_CHECK,	      /* what the host enforces */
 	OPTIONS_CHECK_CONFIG, /* check config_file, or all files */
 	OPTIONS_HELP,
@@ -73,7 +74,8 @@ struct options {
 	bool overwrite;
 	bool quiet;
 	bool verbose;
-	bool json;
+	bool json, csv;
+	const char *since; /* of --report; or NULL */
 };
 
 /* Read the command line; `terminal` is true if standard input is one. 0, or -1

@@ -7,6 +7,8 @@
  *	courier.c	asks the maker for a front end that is confined
  *	service.c	cellblock --maker: sessions for permitted users
  *	spares.c	the jails that the service makes ahead
+ *	account.c	the file of who had a session, and what it used
+ *	summary.c	cellblock --report: what that file says
  */
 #ifndef REPL_MAKER_MAKER_H
 #define REPL_MAKER_MAKER_H
@@ -18,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 struct config;
@@ -136,6 +139,36 @@ int courier_start(struct err *e);
  * at SERVICE_PATH) and make sessions until a signal ends the service. With
  * `tell`, say on stderr for whom. Root only. 0, or -1 with e. */
 int service_run(const char *path, bool quiet, bool tell, struct err *e);
+
+/* ---- account.c ---- */
+
+/* Of a session or program of the maker. */
+struct account_begin {
+	uid_t id;	  /* its host id */
+	const char *name; /* of the account */
+	uid_t uid;
+	pid_t front;
+	enum spec_mode mode;
+};
+
+/* Write that it begins, and that it has ended, if log.accounting wants that. A
+ * failure goes to syslog. */
+void account_begin(const struct config *cfg, const struct account_begin *b);
+void account_end(const struct config *cfg, const struct spec_end *end);
+
+/* ---- summary.c ---- */
+
+struct summary_what {
+	const char *path;  /* of the file */
+	const char *since; /* as a person writes a time, or NULL */
+	bool json, csv;
+	FILE *to;
+};
+
+/* Print what the file says, and the one that was moved to PATH.1: a line for
+ * each session, in the order of their ends; then those without one. 0, or -1
+ * with e. */
+int summary_print(const struct summary_what *what, struct err *e);
 
 /* ---- spares.c ---- */
 

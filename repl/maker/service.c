@@ -76,6 +76,8 @@
 #define ALARM_S 10
 #define TAKE_ALARM_S 60
 
+#define LOG_NAME "cellblock-maker"
+
 /* The cgroup under systemd (etc/systemd/cellblock-sessions.service). */
 #define BELOW "system.slice/cellblock-sessions.service"
 
@@ -128,6 +130,15 @@ struct maker_client {
 	struct service *service;
 	struct service_place *place;
 };
+
+/* A child closes the connection to syslog while its number is that. A warden
+ * and a janitor close all that they do not know, and syslog(3) would then close
+ * whatever has got the number since. It connects again where it is used. */
+static void leave_log(void)
+{
+	closelog();
+	openlog(LOG_NAME, LOG_PID, LOG_AUTHPRIV);
+}
 
 /* ---- a child: one request ---- */
 
@@ -240,14 +251,34 @@ static void drop_shared(struct service *s)
 	spares_forget(&s->spares);
 }
 
+static void account_for(const struct maker_client *v, uid_t id)
+{
+	const struct account_begin b = {.id = id,
+		.name = v->person.name,
+		.uid = v->cred.uid,
+		.front = v->cred.pid,
+		.mode = (enum spec_mode)v->order.mode};
+
+	account_begin(&v->cfg, &b);
+}
+
 /* The warden, which this process is now, calls this before it gives root up. */
 static void tell(const struct jail_spec *spec, uid_t id)
 {
 	const struct maker_client *v = spec->made->arg;
 
+	account_for(v, id);
 	v->place->id = id;
 	note(v->service, v->place, PLACE_MADE);
 	drop_shared(v->service);
+}
+
+/* The janitor of the session calls this. */
+static void tell_end(const struct jail_spec *spec, const struct spec_end *end)
+{
+	const struct maker_client *v = spec->made->arg;
+
+	account_end(&v->cfg, end);
 }
 
 /* How many sessions and programs a person may have: a part of the host's. */
@@ -274,6 +305,8 @@ static void make_spec(const struct maker_client *v, struct spec_made *made,
 		.memory_bytes = cfg->all_memory,
 		.below = v->service->below,
 		.tell = tell,
+		.ended = cfg->accounting ? tell_end : NULL,
+		.accounting = cfg->accounting,
 		.arg = v};
 	spec->front = v->cred.pid;
 	spec->parent = v->service->pid;
@@ -326,6 +359,8 @@ static void hand_spare_over(
 		return;
 	if (r < 0)
 		jail_refuse(conn, &e);
+	else
+		account_for(v, v->place->id);
 	v->place->ahead = true;
 	r = r < 0 ? r : spare_hand_over(&spare, conn);
 	if (r == 0)
@@ -420,6 +455,7 @@ static void make_ahead(void *service, enum spec_mode mode,
 	static struct maker_client v;
 	struct err e = {0};
 
+	leave_log();
 	v.service = service;
 	if (load_config(&v, &e) < 0)
 		return;
@@ -471,6 +507,7 @@ static _Noreturn void child(struct service *s, struct service_place *mine)
 	sigset_t none;
 	int conn;
 
+	leave_log();
 	/* A spare in the making ends when the service closes its ends. */
 	spares_leave(&s->spares);
 	/* While it waits, the child ends with its parent. */
@@ -743,7 +780,7 @@ static int service_open(struct service *s, const char *path, struct err *e)
 		return err_errno(e, "start the maker of sessions");
 	s->places = shared;
 	s->pid = getpid();
-	openlog("cellblock-maker", LOG_NDELAY | LOG_PID, LOG_AUTHPRIV);
+	openlog(LOG_NAME, LOG_NDELAY | LOG_PID, LOG_AUTHPRIV);
 	/* We reap the janitor of a session, which outlives its warden. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return err_errno(e, "start the maker of sessions");

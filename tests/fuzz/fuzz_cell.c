@@ -24,8 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- stand-ins that taking a message calls ---- */
 
-int procs_status(
-	const struct procs_source *s, pid_t pid, struct procstatus *st)
+int procs_status(const struct procs_source *s, pid_t pid, struct procstatus *st)
 {
 	(void)s, (void)pid, (void)st;
 	return -1; /* the guest is dead, as init reports next */
@@ -74,6 +73,7 @@ NEVER(int, warden_restart, struct warden *w)
 NEVER(int, warden_park, struct warden *w)
 NEVER(const struct warden_jail_usage *, warden_baseline, struct warden *w)
 NEVER(int, warden_jail_note_oom, struct warden_jail *j, int64_t kills)
+NEVER(void, site_count, const struct site *s, enum jail_limit limit)
 NEVER(enum jail_limit, warden_jail_oom_limit, const struct warden_jail *j,
 	int64_t hits)
 NEVER(void, warden_jail_note_left, struct warden_jail *j, int n)

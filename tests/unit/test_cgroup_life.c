@@ -250,6 +250,7 @@ static int init_helper_fork(void **state)
 static void the_janitor_kills_the_processes_and_removes_the_cgroup(void **state)
 {
 	struct world *w = *state;
+	struct janitor_of of = {.cgroup = &w->cg};
 	int hold, lock[2], done[2];
 	struct pollfd p;
 	struct child c;
@@ -261,7 +262,9 @@ static void the_janitor_kills_the_processes_and_removes_the_cgroup(void **state)
 	assert_int_equal(cgroup_place(&w->cg, &w->caps, w->name, &e), 0);
 	assert_int_equal(pipe2(lock, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(done, O_CLOEXEC), 0);
-	janitor = janitor_start(&w->cg, lock[1], done[1], &hold, &e);
+	of.lock_fd = lock[1];
+	of.done_fd = done[1];
+	janitor = janitor_start(&of, &hold, &e);
 	assert_true(janitor > 0);
 	close(lock[1]);
 	close(done[1]);

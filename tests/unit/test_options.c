@@ -182,10 +182,11 @@ static void each_mistake_has_its_message(void **state)
 		{{"cellblock", "-f", "a", "--check-config", "b"},
 			"only one configuration file can be named"},
 		{{"cellblock", "--check", "-c", "1"},
-			"only one of -c, -m, -e, --eval, --grade, --serve, --maker, "
+			"only one of -c, -m, -e, --eval, --grade, --serve, "
+			"--maker, "
 			"--mcp, --sessions, --attach, --end, --message, "
-			"--watch, --collect, --check and --check-config makes "
-			"sense"},
+			"--watch, --collect, --report, --check and "
+			"--check-config makes sense"},
 		{{"cellblock", "--collect"},
 			"--collect wants COURSE/EXERCISE, or a directory, [-a] "
 			"[-o ARCHIVE]"},
@@ -196,8 +197,16 @@ static void each_mistake_has_its_message(void **state)
 			"--collect wants COURSE/EXERCISE, or a directory, [-a] "
 			"[-o ARCHIVE]"},
 		{{"cellblock", "--json"},
-			"--json goes with --check, --sessions, --collect and "
-			"--grade alone"},
+			"--json goes with --check, --sessions, --report, "
+			"--collect and --grade alone"},
+		{{"cellblock", "--csv", "--sessions"},
+			"--csv goes with --report alone"},
+		{{"cellblock", "--since", "1h"},
+			"--since goes with --report alone"},
+		{{"cellblock", "--report", "--csv", "--json"},
+			"--csv and --json contradict each other"},
+		{{"cellblock", "--report", "x"},
+			"nothing may follow --report, but there is 'x'"},
 		{{"cellblock", "--end"}, "--end wants the ID of a session"},
 		{{"cellblock", "--end", "7", "-m"},
 			"--end wants ID... or all, [-m TEXT]"},

@@ -368,6 +368,23 @@ void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)
 		at_least_0(file_number(file[CGROUP_F_PIDS_EVENTS], "max"));
 }
 
+void cgroup_usage_by_path(const struct cgroup *cg, struct cgroup_usage *u)
+{
+	struct cgroup look = *cg;
+
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		look.held[i] =
+			i < cg->ndirs ? cgroup_dir_open(cg->dirs[i]) : -1;
+	for (int i = 0; i < CGROUP_FILES; i++)
+		look.file[i] = -1;
+	for (int i = 0; i < CGROUP_ABOVE + 1; i++)
+		look.enter[i] = -1;
+	if (versions[cg->kind])
+		open_files(&look, versions[cg->kind], 0, CGROUP_F_FREEZE);
+	cgroup_usage(&look, u);
+	cgroup_close(&look);
+}
+
 int64_t cgroup_memory(const struct cgroup *cg)
 {
 	const struct cgroup_ops *ops = versions[cg->kind];

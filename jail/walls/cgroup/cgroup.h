@@ -170,6 +170,9 @@ int cgroup_freeze(
 /* The resources that the jail uses, without its warden. */
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u);
 
+/* The same for the janitor, which has paths alone. */
+void cgroup_usage_by_path(const struct cgroup *cg, struct cgroup_usage *u);
+
 /* Bytes charged now, without what could be reclaimed. The kernel adds them up
  * when it is asked: that can take longer than all of cgroup_usage(). */
 int64_t cgroup_memory(const struct cgroup *cg);

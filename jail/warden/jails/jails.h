@@ -44,6 +44,10 @@ struct site {
 int site_open(
 	struct site *s, const struct jail_spec *spec, int front, struct err *e);
 
+/* Have the janitor count a limit that struck; LIMIT_NONE: the session, which
+ * was made ahead, is somebody's now. */
+void site_count(const struct site *s, enum jail_limit limit);
+
 /* Give the places of this session back, before its end: nothing of it runs any
  * more, and nobody can keep it. */
 void site_leave_places(const struct site *s);

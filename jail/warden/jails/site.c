@@ -75,9 +75,15 @@ static int detach_from_caller(int front, int ahead, struct err *e)
 static int limit_by_cgroup(struct site *s, int front, struct cgroup_caps *caps,
 	const char *name, int lock, struct err *e)
 {
+	const struct janitor_of of = {.cgroup = &s->cgroup,
+		.spec = s->spec,
+		.id = s->id,
+		.lock_fd = lock,
+		.done_fd = front};
+
 	if (cgroup_place(&s->cgroup, caps, name, e) < 0)
 		return -1;
-	caps->with[1] = janitor_start(&s->cgroup, lock, front, &s->janitor, e);
+	caps->with[1] = janitor_start(&of, &s->janitor, e);
 	if (caps->with[1] < 0)
 		return -1;
 	if (cgroup_open(&s->cgroup, caps, &s->spec->limits, e) < 0)
@@ -143,6 +149,12 @@ void site_count_out(const struct spec_made *made, int allocation)
 	ident_release_places(allocation, IDENT_PLACES_ALL);
 }
 
+void site_count(const struct site *s, enum jail_limit limit)
+{
+	if (s->janitor >= 0)
+		janitor_count(s->janitor, limit);
+}
+
 void site_leave_places(const struct site *s)
 {
 	if (s->allocation >= 0)
@@ -174,6 +186,7 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 		return -1;
 	if (made && !made->ahead && site_count_in(made, lock, e) < 0)
 		return -1;
+	s->id = uid;
 	probe_cgroups(spec, caps);
 	if (cgroup_move_below(caps, e) < 0 ||
 		limit_by_cgroup(s, front, caps, name, lock, e) < 0)
@@ -185,7 +198,6 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 	if (made && !made->ahead)
 		made->tell(spec, uid);
 	s->allocation = lock;
-	s->id = uid;
 	/* A container may allow no nodes: then the jail shows the host's. */
 	*nodes = mount_make_nodes(plan_nodes, PLAN_NODES_MAX, NULL);
 	/* The lock stays open here too. Should the janitor be killed, the uid
