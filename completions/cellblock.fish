@@ -142,6 +142,8 @@ function __cellblock_keys
 		log.syslog 'record who had or watched a session, when, and which limit was reached' \
 		log.transcript 'directory for transcripts of sessions' \
 		log.accounting 'file of who had a session of the maker, and what it used' \
+		exam.begin 'no session before this time of the host' \
+		exam.end 'end of every session, and no session after it' \
 		policy.locked 'the person\'s own settings can only be stricter' \
 		policy.programs 'programs of a login run, beside sessions' \
 		policy.commands 'which : commands are available'

@@ -41,6 +41,7 @@ enum jail_limit {
 	LIMIT_IDLE,	 /* session.idle */
 	LIMIT_LIFETIME,	 /* session.lifetime */
 	LIMIT_ALL,	 /* maker.memory, or what memory the host has */
+	LIMIT_EXAM,	 /* exam.end */
 	LIMIT_OUTPUT,	 /* a program's stdout or stderr */
 };
 

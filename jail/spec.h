@@ -37,6 +37,7 @@ struct limits {
 	int cpus_milli;
 	int64_t idle_ms;
 	int64_t lifetime_ms;
+	int64_t until_s; /* [exam] end, by the clock of the host; 0: none */
 	int per_user;
 	/* [home] */
 	int64_t home_bytes;

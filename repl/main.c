@@ -179,6 +179,18 @@ static int run_at_terminal(struct invocation *r)
 	return status < 0 ? injail_run(r) : status;
 }
 
+/* In an exam nothing is run outside of its times, and nothing in a session from
+ * before it. */
+static void keep_exam(struct invocation *r)
+{
+	struct err e = {0};
+
+	if (!exam_is_set(&r->cfg))
+		return;
+	run_must(exam_check(&r->cfg, &e), &e);
+	ongoing_end_before(r, r->cfg.exam_begin_s);
+}
+
 static int run_mode(struct invocation *r)
 {
 	int status;
@@ -202,12 +214,15 @@ static int run_mode(struct invocation *r)
 		return run_check(r);
 	case OPTIONS_EVAL:
 		run_load_config(r);
+		keep_exam(r);
 		return requests_eval(r);
 	case OPTIONS_MCP:
 		run_load_config(r);
+		keep_exam(r);
 		return requests_mcp(r);
 	case OPTIONS_SERVE:
 		run_load_config(r);
+		keep_exam(r);
 		return requests_serve(r);
 	case OPTIONS_GRADE:
 		return grading_run(r);
@@ -216,6 +231,7 @@ static int run_mode(struct invocation *r)
 		return run_maker(r);
 	case OPTIONS_REMOTE:
 		run_load_config(r);
+		keep_exam(r);
 		return remote_run(r);
 	case OPTIONS_REPORT:
 		run_load_config(r);
@@ -234,10 +250,13 @@ static int run_mode(struct invocation *r)
 	case OPTIONS_MESSAGE:
 	case OPTIONS_WATCH:
 		run_load_config(r);
+		if (r->opt.mode == OPTIONS_ATTACH)
+			keep_exam(r);
 		run_set_locale();
 		return ongoing_act(r);
 	case OPTIONS_SESSION:
 		run_load_config(r);
+		keep_exam(r);
 		return run_at_terminal(r);
 	case OPTIONS_FILE:
 	case OPTIONS_CODE:
@@ -245,6 +264,7 @@ static int run_mode(struct invocation *r)
 	case OPTIONS_CELL:
 	case OPTIONS_STDIN:
 		run_load_config(r);
+		keep_exam(r);
 		check_programs(r);
 		return remote_run_shared(r, &status) ? status : injail_run(r);
 	}

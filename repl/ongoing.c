@@ -80,6 +80,19 @@ static int end_session(
 	return 0;
 }
 
+void ongoing_end_before(const struct invocation *r, int64_t began_s)
+{
+	struct registry list;
+	struct err e = {0};
+
+	ongoing_open_registry(r, &list, REGISTRY_OWN);
+	for (size_t i = 0; i < list.n; i++)
+		if (list.v[i].answered && list.v[i].status.began < began_s)
+			run_must(end_session(&list.v[i], "the exam begins", &e),
+				&e);
+	registry_free(&list);
+}
+
 int ongoing_offer(const struct invocation *r)
 {
 	const struct registry_entry *which = NULL;

@@ -225,6 +225,9 @@ int injail_run_started(struct invocation *r, bool program);
 void ongoing_open_registry(const struct invocation *r, struct registry *list,
 	enum registry_scope scope);
 
+/* End the person's sessions that began before that time. */
+void ongoing_end_before(const struct invocation *r, int64_t began_s);
+
 /* True if the session goes on without its terminal. */
 bool ongoing_lingers(const struct invocation *r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clocks.c - the limits of a session's life: idle and lifetime
+ * clocks.c - the limits of a session's life: idle, lifetime, the end of an exam
  *
  * Runs in:   warden
  * Trusts:    the front end for saying that the person is there: a lie keeps
@@ -10,8 +10,16 @@
 
 #include "jail/base/io.h"
 
+#include <time.h>
+
 /* How long before a limit it is announced. */
 #define ANNOUNCE_MS (60 * 1000)
+/* The end of an exam is announced twice. Its clock is that of the host, which
+ * may be set: we look at it so often. */
+#define ANNOUNCE_EXAM_MS (600 * 1000)
+#define LOOK_EXAM_MS (5 * 1000)
+/* In `announced`: the first of the two. */
+#define ANNOUNCED_SOON (1u << 31)
 
 void clocks_start(
 	struct clocks *c, struct link *l, const struct jail_spec *spec)
@@ -48,5 +56,32 @@ int64_t clocks_remaining_ms(
 	c->announced |= 1u << limit;
 	link_notice(c->link, "the session ends in %lld s: %s limit",
 		(long long)(left + 999) / 1000, idle ? "idle" : "lifetime");
+	return left;
+}
+
+int64_t clocks_exam_ms(struct clocks *c, int64_t *due_ms)
+{
+	int64_t host_ms = io_clock_ns(CLOCK_REALTIME) / 1000000, next;
+	int64_t left = c->limits->until_s * 1000 - host_ms;
+	unsigned said = left > ANNOUNCE_MS ? ANNOUNCED_SOON
+					   : ANNOUNCED_SOON | 1u << LIMIT_EXAM;
+
+	if (!c->started_ms || !c->limits->until_s)
+		return *due_ms = INT64_MAX;
+	next = left > ANNOUNCE_EXAM_MS ? left - ANNOUNCE_EXAM_MS
+	       : left > ANNOUNCE_MS    ? left - ANNOUNCE_MS
+				       : left;
+	*due_ms = next < LOOK_EXAM_MS ? next : LOOK_EXAM_MS;
+	if (!c->announces || left <= 0 || left > ANNOUNCE_EXAM_MS ||
+		(c->announced & said) == said)
+		return left;
+	c->announced |= said;
+	if (left > ANNOUNCE_MS)
+		link_notice(c->link, "the exam ends in %lld min",
+			(long long)(left + 59999) / 60000);
+	else
+		link_notice(c->link,
+			"the exam ends in %lld s, and this session with it",
+			(long long)(left + 999) / 1000);
 	return left;
 }

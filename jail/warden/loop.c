@@ -45,13 +45,18 @@ static int on_jail_died(struct warden *w)
 /* End the session at a limit of its life; *wait_ms: no later than the next. */
 static int look_at_life(struct warden *w, int64_t *wait_ms)
 {
-	static const enum jail_limit limits[] = {LIMIT_IDLE, LIMIT_LIFETIME};
-	int64_t due;
+	static const enum jail_limit limits[] = {
+		LIMIT_IDLE, LIMIT_LIFETIME, LIMIT_EXAM};
+	int64_t due, left;
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
 
-		if (clocks_remaining_ms(&w->clocks, limits[i], &due) <= 0) {
+		left = limits[i] == LIMIT_EXAM
+			       ? clocks_exam_ms(&w->clocks, &due)
+			       : clocks_remaining_ms(
+					 &w->clocks, limits[i], &due);
+		if (left <= 0) {
 			site_count(&w->site, limits[i]);
 			link_event(&w->link, &ev, NULL, 0);
 			return SESSION_OVER;

@@ -354,6 +354,9 @@ void clocks_touch(struct clocks *c);
 int64_t clocks_remaining_ms(
 	struct clocks *c, enum jail_limit limit, int64_t *due_ms);
 
+/* The same of the exam: INT64_MAX if there is none. */
+int64_t clocks_exam_ms(struct clocks *c, int64_t *due_ms);
+
 /* ---- front.c ---- */
 
 /* A link_aside: serve a request that any moment suits. */

@@ -301,6 +301,8 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 		strike_limit(wa, w, LIMIT_CPU);
 	if (clocks_remaining_ms(&w->clocks, LIMIT_LIFETIME, &due) <= 0)
 		strike_dead(wa, LIMIT_LIFETIME);
+	if (clocks_exam_ms(&w->clocks, &due) <= 0)
+		strike_dead(wa, LIMIT_EXAM);
 	ask_helper(wa, w);
 	wa->tick_ms = next_tick(w, now, now - wa->start_ms);
 	due = now + (io_cpu_ns() - cpu_ns) * TICK_SHARE_DEN / 1000000;

@@ -509,6 +509,38 @@ static void check_commands(struct merge *m)
 				SHOWN_MAX, l->items[i]);
 }
 
+static void refuse_exam(struct merge *m, const char *key, const char *why)
+{
+	config_errors_add(m->errors, config_source(m->cfg, key),
+		"%s: expected %s", key, why);
+}
+
+/* An exam has two times, and no cells of other days are shown in it. */
+static void fit_exam(struct merge *m)
+{
+	const struct config_key *history =
+		config_keys_find("terminal", "history");
+	struct config *cfg = m->cfg;
+
+	if (!cfg->exam_begin_s && !cfg->exam_end_s)
+		return;
+	if (!cfg->exam_begin_s) {
+		refuse_exam(m, "exam.end", "exam.begin, too");
+	} else if (!cfg->exam_end_s) {
+		refuse_exam(m, "exam.begin", "exam.end, too");
+	} else if (cfg->exam_end_s <= cfg->exam_begin_s) {
+		refuse_exam(m, "exam.end", "a time behind exam.begin");
+	} else if (!cfg->locked) {
+		refuse_exam(m, "exam.begin",
+			"policy.locked = yes, or the person could change it");
+	}
+	cfg->limits.until_s = cfg->exam_end_s;
+	if (!cfg->history)
+		return;
+	cfg->history = false;
+	set_followed(m, history, "exam.begin");
+}
+
 /* After all sources: fit the values that follow others, and refuse values that
  * contradict each other. */
 static void check_together(struct merge *m)
@@ -531,6 +563,7 @@ static void check_together(struct merge *m)
 			config_keys_find("serve", "sessions_per_client"),
 			"serve.sessions");
 	fit_transfers(m->cfg);
+	fit_exam(m);
 	check_commands(m);
 }
 

@@ -78,7 +78,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 83
+#define CONFIG_NKEYS 85
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -192,6 +192,9 @@ struct config {
 	bool syslog;
 	char *transcript; /* directory, or NULL */
 	char *accounting; /* file, or NULL */
+	/* [exam] */
+	int64_t exam_begin_s, exam_end_s; /* 0: none. Then limits.until_s is
+					   * the end */
 	/* [policy] */
 	bool locked;
 	bool programs;		 /* of a login */
@@ -299,6 +302,18 @@ int config_errors_add(struct config_errors *errors, const char *place,
 void config_errors_print(const struct config_errors *errors, const char *prefix,
 	void (*print)(FILE *f, const char *line), FILE *f);
 void config_errors_fini(struct config_errors *errors);
+
+/* ---- exam.c ---- */
+
+/* Write a time in local time. */
+#define EXAM_TEXT 32
+void exam_write(char *buf, size_t size, int64_t s);
+
+/* True if there is an exam, at whatever time. */
+bool exam_is_set(const struct config *cfg);
+
+/* Refuse what is before or after the exam, if there is one. 0, or -1 with e. */
+int exam_check(const struct config *cfg, struct err *e);
 
 /* ---- one value: value.c ---- */
 

@@ -94,6 +94,9 @@ static void add_limit(
 	case LIMIT_ALL:
 		add_words(l, "no memory is left for all sessions together");
 		return;
+	case LIMIT_EXAM:
+		add_words(l, "the exam has ended");
+		return;
 	case LIMIT_OUTPUT:
 		add_words(l, "output limit: %s",
 			text_size(h, (uint64_t)lim->output_bytes));
@@ -352,6 +355,7 @@ const char *verdict_limit_key(enum jail_limit limit)
 		[LIMIT_IDLE] = "session.idle",
 		[LIMIT_LIFETIME] = "session.lifetime",
 		[LIMIT_ALL] = "maker.memory",
+		[LIMIT_EXAM] = "exam.end",
 		[LIMIT_OUTPUT] = "cell.output",
 	};
 

@@ -198,7 +198,7 @@ static int look_up(struct maker_client *v, struct err *e)
 		err_hint(e, "session.maker = off (%s)",
 			config_source(cfg, "session.maker"));
 	} else {
-		return 0;
+		return exam_check(cfg, e);
 	}
 	return err_kind_set(e, ERR_CONFIG);
 }

@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PROMPT2 "... "
@@ -97,6 +98,20 @@ static void print_banner(struct session *s)
 		session_print(s, b.s, b.n);
 	strbuf_free(&b);
 	session_tell_limited(s);
+}
+
+/* The first line of an exam, also of a quiet one. */
+static void tell_exam(struct session *s)
+{
+	int64_t left = s->cfg->limits.until_s - time(NULL);
+	char shown[TEXT_HUMAN], end[EXAM_TEXT];
+
+	exam_write(end, sizeof(end), s->cfg->limits.until_s);
+	if (exam_is_set(s->cfg) && left > 0)
+		session_frame(s, "exam: %s left, until %s%s",
+			text_time(shown, (left + 59) / 60 * 60000), end,
+			s->cfg->transcript ? " · all that you type is recorded"
+					   : "");
 }
 
 static void tell_no_history(struct session *s)
@@ -402,6 +417,7 @@ static int run_session(struct session *s, struct err *e)
 		s->calls->ready(s, e) < 0)
 		return -1;
 	print_banner(s);
+	tell_exam(s);
 	tell_no_history(s);
 	await_python(s);
 	s->calls->start(s);

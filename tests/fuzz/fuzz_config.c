@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/config/config.c repl/config/errors.c repl/config/file.c repl/config/keys.c
- * repl/config/value.c jail/enforce.c */
+/* fuzz-sources: repl/config/config.c repl/config/errors.c repl/config/exam.c
+ * repl/config/file.c repl/config/keys.c repl/config/value.c jail/enforce.c */
 /* fuzz-libs: -linih */
 /*
  * fuzz_config.c - any bytes as a configuration file

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/maker/order.c repl/session/setup.c repl/config/config.c repl/config/errors.c
- * repl/config/file.c repl/config/keys.c repl/config/value.c jail/enforce.c */
+/* fuzz-sources: repl/maker/order.c repl/session/setup.c repl/config/config.c
+ * repl/config/errors.c repl/config/exam.c repl/config/file.c
+ * repl/config/keys.c repl/config/value.c jail/enforce.c */
 /* fuzz-libs: -linih */
 /*
  * fuzz_order.c - any bytes as a request for a session

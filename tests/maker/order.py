@@ -61,11 +61,13 @@ def built_in():
 
 
 BUILT_IN = built_in()
+VERSION = int(re.search(r"#define ORDER_VERSION (\d+)",
+                        (TOP / "repl/maker/maker.h").read_text())[1])
 
 
 def order(**changes):
     """The largest that is allowed, but for the changes."""
-    o = Order(version=5, mode=1, term=b"xterm")
+    o = Order(version=VERSION, mode=1, term=b"xterm")
     for name, value in BUILT_IN.items():
         setattr(o.limits, name, value)
     for name, value in changes.items():

@@ -315,6 +315,32 @@ static void the_lifetime_limit_strikes_an_active_person_too(void **state)
 	expect_limit(LIMIT_LIFETIME);
 }
 
+static void the_end_of_an_exam_is_announced_twice_and_strikes(void **state)
+{
+	int64_t began = P.now_ms;
+
+	(void)state;
+	P.spec.limits.until_s = P.now_ms / 1000 + 1200;
+	serve();
+	expect_notice("the exam ends in 10 min");
+	expect_notice("the exam ends in 60 s, and this session with it");
+	expect_limit(LIMIT_EXAM);
+	assert_int_equal(P.now_ms - began, 1200000);
+}
+
+static void an_exam_ends_by_the_clock_of_the_host_which_may_be_set(void **state)
+{
+	int64_t began = P.now_ms;
+
+	(void)state;
+	P.spec.limits.until_s = P.now_ms / 1000 + 7200;
+	P.set_at_ms = began + 300000;
+	P.set_by_ms = 7200000;
+	serve();
+	expect_limit(LIMIT_EXAM);
+	assert_in_range(P.now_ms - began, 300000, 305000);
+}
+
 static void what_runs_between_cells_is_stopped_again_and_then_killed(
 	void **state)
 {
@@ -585,6 +611,8 @@ int main(void)
 		TEST(the_idle_limit_is_announced_and_strikes),
 		TEST(activity_of_the_person_postpones_the_idle_limit),
 		TEST(the_lifetime_limit_strikes_an_active_person_too),
+		TEST(the_end_of_an_exam_is_announced_twice_and_strikes),
+		TEST(an_exam_ends_by_the_clock_of_the_host_which_may_be_set),
 		TEST(what_runs_between_cells_is_stopped_again_and_then_killed),
 		TEST(a_dead_guest_is_not_mistaken_for_background_work),
 		TEST_UP(each_request_has_one_reply),

@@ -76,6 +76,8 @@ static struct play {
 	struct warden w;
 	struct jail_spec spec;
 	int64_t now_ms;
+	/* Somebody sets the clock of the host: when, and by how much. */
+	int64_t set_at_ms, set_by_ms;
 	int64_t drawn_ms; /* CPU time of the front end */
 	int resting;	  /* the helper has worked too much to be asked */
 
@@ -122,6 +124,9 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	/* The clock of another process has a negative number. */
 	int64_t ms = clock < 0 ? P.drawn_ms : P.now_ms;
+
+	if (clock == CLOCK_REALTIME && P.now_ms >= P.set_at_ms)
+		ms += P.set_by_ms;
 
 	*ts = (struct timespec){ms / 1000, ms % 1000 * 1000000};
 	return 0;

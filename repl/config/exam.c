@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * exam.c - the times of an exam, by the clock of the host
+ *
+ * Runs in:   front end, and root's maker, which decides
+ * Trusts:    the configuration, and the clock and time zone of the host
+ */
+#include "config.h"
+
+#include "jail/base/err.h"
+
+#include <time.h>
+
+bool exam_is_set(const struct config *cfg)
+{
+	return cfg->limits.until_s != 0;
+}
+
+void exam_write(char *buf, size_t size, int64_t s)
+{
+	time_t t = (time_t)s;
+	struct tm tm;
+
+	*buf = '\0';
+	if (localtime_r(&t, &tm))
+		strftime(buf, size,
+			tm.tm_sec ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d %H:%M",
+			&tm);
+}
+
+int exam_check(const struct config *cfg, struct err *e)
+{
+	int64_t now = time(NULL), begin = cfg->exam_begin_s;
+	char shown[EXAM_TEXT], clock[EXAM_TEXT];
+
+	if (!exam_is_set(cfg) || (now >= begin && now < cfg->exam_end_s))
+		return 0;
+	exam_write(clock, sizeof(clock), now);
+	exam_write(shown, sizeof(shown), now < begin ? begin : cfg->exam_end_s);
+	err_set(e, "the exam %s at %s: this host's clock says %s",
+		now < begin ? "begins" : "ended", shown, clock);
+	return err_kind_set(e, ERR_CONFIG);
+}

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT
+"""An exam: a group between two times of the host's clock, and a student who
+tries what a student may try."""
+import os
+import signal
+import time
+
+import pytest
+
+import hosttree
+from makerhost import as_any_other, ready
+
+POLICY = """[exam]
+begin = {begin}
+end = {end}
+[policy]
+locked = yes
+[session]
+maker = require
+[cell]
+timeout = 60s
+[files]
+upload_from = {folder}
+download_to = {folder}
+[log]
+transcript = {transcripts}
+"""
+
+
+def at(seconds):
+    """So many seconds from now, as the configuration has it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S",
+                         time.localtime(time.time() + seconds))
+
+
+class Exam:
+    def __init__(self, host):
+        self.host = host
+        self.folder = host.dir / "exam"
+        self.transcripts = host.dir / "transcripts"
+        self.folder.mkdir()
+        self.folder.chmod(0o777)
+        self.transcripts.mkdir()
+        self.transcripts.chmod(0o1733)
+
+    def set(self, begin, end):
+        """For the first of the two people, by the account's group."""
+        self.host.policy(
+            POLICY.format(begin=at(begin), end=at(end), folder=self.folder,
+                          transcripts=self.transcripts),
+            f"groups/{self.host.people[0].name}.conf")
+
+    def written(self):
+        return "".join(p.read_text() for p in
+                       sorted(self.transcripts.iterdir()))
+
+
+@pytest.fixture(name="exam")
+def _exam(host):
+    return Exam(host)
+
+
+def begin(host, spare=0):
+    host.spare = spare
+    host.policy("")
+    host.start()
+    ready(host, spare * 3)
+
+
+WAYS = [("-c", "print(1)"), ("-e", "1"), ("-q",), ("--attach",), ("--eval",),
+        ("--mcp",), ("-",)]
+
+
+@pytest.mark.parametrize("times,said", [
+    ((3600, 7200), b"the exam begins at"), ((-7200, -3600),
+                                            b"the exam ended at")])
+def test_nothing_is_run_before_it_or_after_it(host, exam, times, said):
+    begin(host)
+    ann, bob = host.people
+    exam.set(*times)
+    for way in WAYS:
+        p = ann.run(*way, stdin=b"print(1)")
+        assert p.code == 78 and said in p.err, (way, p)
+        assert b"this host's clock says" in p.err and b"1\n" != p.out
+    s = ann.session()
+    assert s.wait_exit() == 78
+    assert said.decode() in s.all_text()
+    # Over ssh.
+    for command in "print(1)", "attach 1", "scp -t .":
+        p = ann.run("--login", env={"SSH_ORIGINAL_COMMAND": command})
+        assert p.code != 0 and said in p.err, (command, p)
+    # The controls: another group, and its time.
+    assert bob.run("-c", "print(1)").out == b"1\n"
+    exam.set(-60, 3600)
+    assert ann.run("-c", "print(1)").out == b"1\n"
+
+
+def test_the_maker_refuses_whatever_the_client_believes(host, exam):
+    begin(host)
+    ann, bob = host.people
+    exam.set(3600, 4 * 3600)
+    said = ann.asks("import order; print(order.ask(order.order()))")
+    assert "the exam begins at" in said
+    # A time zone of the person's own moves the client's clock alone.
+    p = ann.run("-c", "print(1)", env={"TZ": "XXX-2"})
+    assert p.code == 78 and p.out == b"" and b"the exam begins at" in p.err
+    assert "the exam" not in bob.asks(
+        "import order; print(order.ask(order.order()))")
+
+
+@as_any_other
+def test_no_order_outlasts_it(host, exam, spare):
+    begin(host, spare)
+    exam.set(-60, 8)
+    out = host.people[0].asks("""
+import order
+sessions = []
+for mode in 0, 1, 2:
+    ok, s = order.ask(order.order(mode=mode, until_s=1 << 40,
+                                  cell_wall_ms=60000))
+    assert ok, s
+    sessions.append(s)
+for s in sessions:
+    s.setblocking(True)
+    while s.recv(1 << 16):
+        pass
+    print('over')
+ok, s = order.ask(order.order(until_s=1 << 40))
+assert not ok and 'the exam ended' in s, s
+""")
+    assert out == "over\n" * 3
+
+
+@as_any_other
+def test_all_ends_with_it(host, exam, spare):
+    begin(host, spare)
+    ann, bob = host.people
+    exam.set(-60, 12)
+    busy, left, other = ann.session().start(), ann.session("--new").start(), \
+        bob.session().start()
+    busy.expect(r"exam: 1 min left, until \d{4}-")
+    program = ann.popen("-c", "import time; time.sleep(3600)")
+    left.run("x = 1")
+    left.type(":detach\r")
+    left.expect("goes on for")
+    busy.type("while True: pass\r")
+    busy.expect(r"the exam ends in \d+ s, and this session with it")
+    busy.expect("the exam has ended")
+    busy.wait_exit()
+    assert program.wait(timeout=60) != 0
+    assert b"the exam has ended" in program.stderr.read()
+    hosttree.until(lambda: ann.run("--sessions", "--json").text.strip()
+                   in ("", "[]"), "no sessions")
+    assert ann.run("-c", "1").code == 78
+    other.run("y = 2")
+    assert other.leave() == 0
+
+
+def test_the_first_notice_comes_ten_minutes_before(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 9 * 60)
+    s = ann.session("-q").start()
+    s.expect(r"exam: 9 min left, until .* all that you type is recorded")
+    s.expect("the exam ends in 9 min")
+    assert s.run("1 + 1") == "2"
+    s.leave()
+
+
+def test_a_session_from_before_ends_when_its_person_comes(host, exam):
+    begin(host)
+    ann, _ = host.people
+    s = ann.session().start()
+    s.run("cheat = 41")
+    s.type(":detach\r")
+    s.expect("goes on for")
+    # A second later, so that it did not begin in the exam's first.
+    time.sleep(1.1)
+    exam.set(0, 3600)
+    hosttree.until(lambda: ann.run("-c", "print(1)").code == 0, "the exam")
+    s = ann.session().start()
+    assert "NameError" in s.run("cheat")
+    assert "your session" not in s.all_text()
+    s.leave()
+
+
+def test_a_student_who_tries_everything(host, exam):
+    begin(host)
+    ann, _ = host.people
+    (exam.folder / "task.txt").write_text("the task")
+    notes = ann.home / "notes.txt"
+    notes.write_text("learnt by heart")
+    os.chown(notes, ann.uid, ann.uid)
+    history = ann.home / ".local/state/cellblock"
+    history.mkdir(parents=True, mode=0o700)
+    (history / "history").write_text("yesterday = 'solved'\n")
+    for p in (ann.home / ".local", ann.home / ".local/state", history,
+              history / "history"):
+        os.chown(p, ann.uid, ann.uid)
+    exam.set(-60, 3600)
+    # What is looser than the exam's file.
+    for option in (("-s", "exam.end=2099-01-01 10:00"),
+                   ("-s", "exam.begin=2000-01-01 10:00"),
+                   ("-s", "exam.end="), ("-s", "policy.locked=no"),
+                   ("-s", "log.transcript="), ("-s", "session.maker=off"),
+                   ("-s", f"files.upload_from={ann.home}"),
+                   ("-s", "files.download_to=/tmp")):
+        p = ann.run(*option, "-c", "print(1)")
+        assert p.code in (2, 78) and p.out == b"", (option, p)
+    own = ann.home / ".config/cellblock"
+    own.mkdir(parents=True)
+    for text in "[exam]\nend = 2099-01-01 10:00\n", \
+            "[log]\ntranscript =\n", "[policy]\nlocked = no\n":
+        (own / "cellblock.conf").write_text(text)
+        for p in ann.home / ".config", own, own / "cellblock.conf":
+            os.chown(p, ann.uid, ann.uid)
+        p = ann.run("-c", "print(1)")
+        assert p.code == 78 and p.out == b"", (text, p)
+    (own / "cellblock.conf").unlink()
+    s = ann.session("-q", "-s", "terminal.history=yes").start()
+    s.expect("exam: 60 min left|exam: 1 h left")
+    s.run(f":upload {exam.folder}/task.txt")
+    assert s.run("open('task.txt').read()") == "'the task'"
+    for line in (f":upload {notes}", ":upload /etc/passwd",
+                 f":download task.txt {ann.home}",
+                 f":upload {exam.folder}/../home/notes.txt"):
+        s.run(line)
+    s.run(f"import os; os.listdir({str(exam.transcripts)!r})")
+    s.expect("FileNotFoundError")
+    assert s.run("sorted(os.listdir())") == "['task.txt']"
+    assert not (ann.home / "task.txt").exists()
+    s.type("\x12yester")
+    s.expect("no match: yester")
+    s.type("\x03\x03")
+    s.wait_prompt()
+    # A transcript is whole when anything is killed.
+    s.run("answer = 6 * 7; answer")
+    s.run("import signal; print('before the end')")
+    s.type("os.kill(os.getpid(), signal.SIGKILL)\r")
+    s.wait_prompt()
+    s.run("last = 'words'; last")
+    for pid in hosttree.descendants(s.pid):
+        os.kill(pid, signal.SIGKILL)
+    os.kill(s.pid, signal.SIGKILL)
+    text = exam.written()
+    for said in ("answer = 6 * 7; answer", "\n42\n", "before the end",
+                 "last = 'words'; last", "\n'words'\n", ":upload /etc/passwd",
+                 f"session 1 of {ann.name}"):
+        assert said in text, (said, text)
+
+
+@pytest.mark.parametrize("text,said", [
+    ("begin = 2026-12-01 09:00", "exam.begin: expected exam.end, too"),
+    ("end = 2026-12-01 09:00", "exam.end: expected exam.begin, too"),
+    ("begin = 2026-12-01 09:00\nend = 2026-12-01 09:00",
+     "exam.end: expected a time behind exam.begin"),
+    ("begin = 9:00\nend = 2026-12-01 09:00", "a local time such as"),
+    ("begin = 2026-02-31 09:00\nend = 2026-12-01 09:00",
+     "a local time such as"),
+    ("begin = 2026-12-01 09:00\nend = 2026-12-01 11:00",
+     "expected policy.locked = yes")])
+def test_times_that_are_none_are_errors(host, text, said):
+    ann, bob = host.people
+    host.policy(f"[exam]\n{text}\n", f"groups/{ann.name}.conf")
+    p = ann.run("-c", "print(1)")
+    assert p.code == 78 and said in p.err.decode() and p.out == b"", p
+    assert bob.run("-c", "print(1)").out == b"1\n"
