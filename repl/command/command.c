@@ -30,7 +30,7 @@ const struct command commands[] = {
 		"copy files of the home to the host",
 		files_download},
 	{"submit", "[FILE…]", ARG_HOME, 0, -1,
-		"hand files in; without one, list what was handed in",
+		"hand files in, or list what was handed in",
 		lab_submit},
 	{"files", "[-a] [PATTERN]", ARG_HOME, 0, 2,
 		"list the home", files_list},

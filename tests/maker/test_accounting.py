@@ -165,6 +165,7 @@ def test_the_file_may_be_moved_and_the_disk_full(host, records):
     begin(host, records)
     ann, bob = host.people
     s = ann.session().start()
+    hosttree.until(records.exists, "the line of the begin")
     records.rename(records.with_name(records.name + ".1"))
     s.leave()
     bob.run("-c", "1")

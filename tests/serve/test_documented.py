@@ -2,6 +2,7 @@
 """What the documents show works: every configuration is accepted, and every
 command that needs no other host is run."""
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -57,6 +58,10 @@ def test_there_is_what_to_try():
 @pytest.mark.parametrize("page, text", CONFIGURATIONS)
 def test_a_configuration_is_accepted(cb, page, text):
     file = cb.base / "shown.conf"
+    for path in re.findall(r"^executable = (/opt/\S+)$", text, re.M):
+        own = cb.base / os.path.basename(path)  # this host has no such Python
+        own.symlink_to("/usr/bin/python3")
+        text = text.replace(path, str(own))
     file.write_text(text)
     r = cb.run("--check-config", str(file))
     assert r.code == 0, (page, r)
