@@ -122,18 +122,23 @@ static void print_text(const struct session *s, const char *text)
 		io_write_full(STDERR_FILENO, text, strlen(text));
 }
 
-/* Write a question, folded at the width of the terminal. */
+/* Write a question, folded at the width of the terminal; the answer stands
+ * behind it. Who sees the question may answer at once: the terminal echoes no
+ * key any more. */
 static void print_question(struct session *s, const char *text)
 {
 	struct strbuf b = {0};
+	char *rest, *row;
 	int rows, columns;
 
-	terminal_lines(s->term); /* it makes \r\n of \n */
+	terminal_raw(s->term);
 	editor_size(s->editor, &rows, &columns);
 	text_wrap(&b, text, 0, columns);
-	if (b.n && !b.failed) {
-		b.s[b.n - 1] = '\0'; /* the answer stands behind it */
-		print_text(s, b.s);
+	rest = b.failed ? NULL : b.s;
+	while ((row = strsep(&rest, "\n")) != NULL) {
+		print_text(s, row);
+		if (rest && *rest)
+			print_text(s, "\r\n");
 	}
 	strbuf_free(&b);
 }
