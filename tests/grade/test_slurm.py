@@ -12,6 +12,7 @@ import world
 
 pytestmark = [
     pytest.mark.root, pytest.mark.sampled, pytest.mark.limit(400),
+    pytest.mark.skipif(not world.WHOLE, reason="minutes of Slurm: make test-all"),
     pytest.mark.skipif(bool(slurm.missing()) or not world.IS_ROOT,
                        reason=slurm.missing() or "root starts the daemons")]
 
