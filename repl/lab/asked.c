@@ -31,7 +31,7 @@ int asked_head(
 		return err_set(e, "malformed hand-in");
 	if (!head->name[0])
 		return count ? 0 : err_set(e, "no file was handed in");
-	if (count == HANDIN_FILES_MAX)
+	if (count >= HANDIN_FILES_MAX)
 		return err_set(e, "at most %d files can be handed in at once",
 			HANDIN_FILES_MAX);
 	if (!asked_may_be_name(head->name))
