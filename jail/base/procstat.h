@@ -42,7 +42,8 @@ int procstat_each(int dirfd, const char *path, int least,
 
 /* Overwrite our command line with a name, if that is no longer. It may name
  * files of the host, which pid 1 of a jail must not show there; and a child of
- * root's maker is no maker. Whoever needs the arguments has copied them. */
+ * root's maker is no maker. The caller has copied the arguments that it needs.
+ */
 int procstat_set_title(const char *name, struct err *e);
 
 #endif

@@ -155,90 +155,82 @@ static void each_mode_has_its_option(void **state)
 	options_fini(&o);
 }
 
+static const struct {
+	char *argv[6];
+	const char *message;
+} mistakes[] = {
+	{{"cellblock", "-z"}, "unknown option '-z'"},
+	{{"cellblock", "-qz"}, "unknown option '-z'"},
+	{{"cellblock", "--zap"}, "unknown or ambiguous option '--zap'"},
+	{{"cellblock", "--ver"}, "unknown or ambiguous option '--ver'"},
+	{{"cellblock", "-t"}, "-t wants an argument"},
+	{{"cellblock", "--timeout"}, "--timeout wants an argument"},
+	{{"cellblock", "--quiet=1"}, "--quiet takes no argument"},
+	{{"cellblock", "-s", "x"}, "--set wants SECTION.KEY=VALUE, not 'x'"},
+	{{"cellblock", "--check", "x"},
+		"nothing may follow --check, but there is 'x'"},
+	{{"cellblock", "--evil"}, "unknown or ambiguous option '--evil'"},
+	{{"cellblock", "-e", "1", "x"},
+		"nothing may follow -e CELL, but there is 'x'"},
+	{{"cellblock", "--check-config", "a", "b"},
+		"nothing may follow --check-config FILE, but there is "
+		"'b'"},
+	{{"cellblock", "-f", "a", "--check-config", "b"},
+		"only one configuration file can be named"},
+	{{"cellblock", "--check", "-c", "1"},
+		"only one of -c, -m, -e, --eval, --grade, --serve, "
+		"--maker, "
+		"--mcp, --sessions, --attach, --end, --message, "
+		"--watch, --collect, --report, --check and "
+		"--check-config makes sense"},
+	{{"cellblock", "--collect"},
+		"--collect wants COURSE/EXERCISE, or a directory, [-a] "
+		"[-o ARCHIVE]"},
+	{{"cellblock", "--collect", "a/1", "-o"},
+		"--collect wants COURSE/EXERCISE, or a directory, [-a] "
+		"[-o ARCHIVE]"},
+	{{"cellblock", "--collect", "a/1", "a/2"},
+		"--collect wants COURSE/EXERCISE, or a directory, [-a] "
+		"[-o ARCHIVE]"},
+	{{"cellblock", "--json"},
+		"--json goes with --check, --sessions, --report, "
+		"--collect and --grade alone"},
+	{{"cellblock", "--csv", "--sessions"},
+		"--csv goes with --report alone"},
+	{{"cellblock", "--since", "1h"}, "--since goes with --report alone"},
+	{{"cellblock", "--report", "--csv", "--json"},
+		"--csv and --json contradict each other"},
+	{{"cellblock", "--report", "x"},
+		"nothing may follow --report, but there is 'x'"},
+	{{"cellblock", "--end"}, "--end wants the ID of a session"},
+	{{"cellblock", "--end", "7", "-m"},
+		"--end wants ID... or all, [-m TEXT]"},
+	{{"cellblock", "--message", "7"}, "--message wants ID and TEXT"},
+	{{"cellblock", "--watch"}, "--watch wants the ID of a session"},
+	{{"cellblock", "--watch", "7", "8"},
+		"nothing may follow --watch ID, but there is '8'"},
+	{{"cellblock", "--new", "--check"}, "--new goes with a session alone"},
+	{{"cellblock", "--attach", "7", "8"},
+		"nothing may follow --attach ID, but there is '8'"},
+	{{"cellblock", "--maker", "/a", "/b"},
+		"nothing may follow --maker PATH, but there is '/b'"},
+	{{"cellblock", "--maker", "-u", "x"}, "-u does not go with --maker"},
+	{{"cellblock", "--check", "-u", "x"}, "-u does not go with a check"},
+	{{"cellblock", "-q", "-v"}, "-q and -v contradict each other"},
+	{{"cellblock", "-u", ":x"}, "expected the name of a file before ':'"},
+	{{"cellblock", "--login", "-c", "x"},
+		"--login stands alone: a login takes its options from "
+		"the system's configuration"},
+};
+
 static void each_mistake_has_its_message(void **state)
 {
-	static const struct {
-		char *argv[6];
-		const char *message;
-	} cases[] = {
-		{{"cellblock", "-z"}, "unknown option '-z'"},
-		{{"cellblock", "-qz"}, "unknown option '-z'"},
-		{{"cellblock", "--zap"}, "unknown or ambiguous option '--zap'"},
-		{{"cellblock", "--ver"}, "unknown or ambiguous option '--ver'"},
-		{{"cellblock", "-t"}, "-t wants an argument"},
-		{{"cellblock", "--timeout"}, "--timeout wants an argument"},
-		{{"cellblock", "--quiet=1"}, "--quiet takes no argument"},
-		{{"cellblock", "-s", "x"},
-			"--set wants SECTION.KEY=VALUE, not 'x'"},
-		{{"cellblock", "--check", "x"},
-			"nothing may follow --check, but there is 'x'"},
-		{{"cellblock", "--evil"},
-			"unknown or ambiguous option '--evil'"},
-		{{"cellblock", "-e", "1", "x"},
-			"nothing may follow -e CELL, but there is 'x'"},
-		{{"cellblock", "--check-config", "a", "b"},
-			"nothing may follow --check-config FILE, but there is "
-			"'b'"},
-		{{"cellblock", "-f", "a", "--check-config", "b"},
-			"only one configuration file can be named"},
-		{{"cellblock", "--check", "-c", "1"},
-			"only one of -c, -m, -e, --eval, --grade, --serve, "
-			"--maker, "
-			"--mcp, --sessions, --attach, --end, --message, "
-			"--watch, --collect, --report, --check and "
-			"--check-config makes sense"},
-		{{"cellblock", "--collect"},
-			"--collect wants COURSE/EXERCISE, or a directory, [-a] "
-			"[-o ARCHIVE]"},
-		{{"cellblock", "--collect", "a/1", "-o"},
-			"--collect wants COURSE/EXERCISE, or a directory, [-a] "
-			"[-o ARCHIVE]"},
-		{{"cellblock", "--collect", "a/1", "a/2"},
-			"--collect wants COURSE/EXERCISE, or a directory, [-a] "
-			"[-o ARCHIVE]"},
-		{{"cellblock", "--json"},
-			"--json goes with --check, --sessions, --report, "
-			"--collect and --grade alone"},
-		{{"cellblock", "--csv", "--sessions"},
-			"--csv goes with --report alone"},
-		{{"cellblock", "--since", "1h"},
-			"--since goes with --report alone"},
-		{{"cellblock", "--report", "--csv", "--json"},
-			"--csv and --json contradict each other"},
-		{{"cellblock", "--report", "x"},
-			"nothing may follow --report, but there is 'x'"},
-		{{"cellblock", "--end"}, "--end wants the ID of a session"},
-		{{"cellblock", "--end", "7", "-m"},
-			"--end wants ID... or all, [-m TEXT]"},
-		{{"cellblock", "--message", "7"},
-			"--message wants ID and TEXT"},
-		{{"cellblock", "--watch"}, "--watch wants the ID of a session"},
-		{{"cellblock", "--watch", "7", "8"},
-			"nothing may follow --watch ID, but there is '8'"},
-		{{"cellblock", "--new", "--check"},
-			"--new goes with a session alone"},
-		{{"cellblock", "--attach", "7", "8"},
-			"nothing may follow --attach ID, but there is '8'"},
-		{{"cellblock", "--maker", "/a", "/b"},
-			"nothing may follow --maker PATH, but there is '/b'"},
-		{{"cellblock", "--maker", "-u", "x"},
-			"-u does not go with --maker"},
-		{{"cellblock", "--check", "-u", "x"},
-			"-u does not go with a check"},
-		{{"cellblock", "-q", "-v"}, "-q and -v contradict each other"},
-		{{"cellblock", "-u", ":x"},
-			"expected the name of a file before ':'"},
-		{{"cellblock", "--login", "-c", "x"},
-			"--login stands alone: a login takes its options from "
-			"the system's configuration"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
 		struct options o;
 
-		assert_int_equal(parse(&o, true, cases[i].argv), -1);
-		assert_string_equal(err.msg, cases[i].message);
+		assert_int_equal(parse(&o, true, mistakes[i].argv), -1);
+		assert_string_equal(err.msg, mistakes[i].message);
 		assert_string_equal(err.hint, "try 'cellblock -h'");
 		assert_int_equal(err.kind, ERR_USAGE);
 		options_fini(&o);
