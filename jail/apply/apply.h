@@ -50,8 +50,8 @@ int apply_stage(const struct plan *p, enum plan_stage stage,
 /* Whose janitor it is. */
 struct janitor_of {
 	const struct cgroup *cgroup;
-	/* If spec->made is set, the janitor reports there what the session has
-	 * used; NULL: no report. `id`: its host id. */
+	/* The janitor tells spec->made->ended() what the session has used;
+	 * NULL: there is no such function. `id`: the session's host id. */
 	const struct jail_spec *spec;
 	uid_t id;
 	/* The janitor keeps copies: of the lock on the allocated uid, released
