@@ -242,75 +242,8 @@ static int read_pairs(struct reading *r, const char *text,
 
 /* ---- keys ---- */
 
-static int take_title(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	(void)t;
-	r->plan->title = strdup(text);
-	return r->plan->title ? 0 : refuse(r, "out of memory");
-}
-
-static int take_program(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	(void)t;
-	r->plan->program = strdup(text);
-	if (!r->plan->program)
-		return refuse(r, "out of memory");
-	return clean_name(r, &r->plan->program);
-}
-
-static int take_files(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	(void)t;
-	return read_names(r, text, &r->plan->files);
-}
-
-static int take_args(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	return read_words(r, text, &t->args);
-}
-
-static int take_stdin(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	return read_file(r, text, text, &t->input);
-}
-
-static int take_input(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	return read_text(r, text, &t->input);
-}
-
-static int take_stdout(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	return read_file(r, text, text, &t->output);
-}
-
-static int take_output(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	return read_text(r, text, &t->output);
-}
-
-static int take_give(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	return read_pairs(r, text, &t->give, false);
-}
-
-static int take_makes(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	return read_pairs(r, text, &t->makes, true);
-}
-
-static int take_compare(
-	struct reading *r, const char *text, struct exercise_test *t)
+static int read_compare(
+	struct reading *r, const char *text, enum exercise_compare *to)
 {
 	static const char *const words[] = {[COMPARE_LINES] = "lines",
 		[COMPARE_EXACT] = "exact",
@@ -318,45 +251,85 @@ static int take_compare(
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(text, words[i])) {
-			t->compare = (enum exercise_compare)i;
+			*to = (enum exercise_compare)i;
 			return 0;
 		}
 	return refuse(r, "expected lines, exact or words, not '%s'", text);
 }
 
-static int take_exit(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	return read_number(r, text, 0, 255, &t->status);
-}
+/* The values that a key takes, and the type of the member that holds them. */
+enum exercise_value {
+	VALUE_TEXT,    /* char * */
+	VALUE_NAME,    /* char *: a file of the home */
+	VALUE_NAMES,   /* struct strlist */
+	VALUE_WORDS,   /* struct strlist */
+	VALUE_FILE,    /* struct exercise_file: the content of a file */
+	VALUE_LINE,    /* struct exercise_file: the value itself */
+	VALUE_GIVEN,   /* struct exercise_files */
+	VALUE_MADE,    /* struct exercise_files */
+	VALUE_COMPARE, /* enum exercise_compare */
+	VALUE_STATUS,  /* int */
+	VALUE_POINTS,  /* int */
+};
 
-static int take_points(
-	struct reading *r, const char *text, struct exercise_test *t)
-{
-	return read_number(r, text, 0, POINTS_MAX, &t->points);
-}
+#define OF_ALL(member) false, offsetof(struct exercise, member)
+#define OF_TEST(member) true, offsetof(struct exercise_test, member)
 
 static const struct exercise_key {
 	const char *name;
 	bool of_test;
+	size_t at; /* in struct exercise, or struct exercise_test */
+	enum exercise_value value;
 	bool list; /* may stand there again, and adds to it then */
-	int (*take)(
-		struct reading *r, const char *text, struct exercise_test *t);
 } keys[EXERCISE_KEYS] = {
-	{"title", false, false, take_title},
-	{"program", false, false, take_program},
-	{"files", false, true, take_files},
-	{"args", true, true, take_args},
-	{"stdin", true, false, take_stdin},
-	{"input", true, false, take_input},
-	{"stdout", true, false, take_stdout},
-	{"output", true, false, take_output},
-	{"give", true, true, take_give},
-	{"makes", true, true, take_makes},
-	{"compare", true, false, take_compare},
-	{"exit", true, false, take_exit},
-	{"points", true, false, take_points},
+	{"title", OF_ALL(title), VALUE_TEXT, false},
+	{"program", OF_ALL(program), VALUE_NAME, false},
+	{"files", OF_ALL(files), VALUE_NAMES, true},
+	{"args", OF_TEST(args), VALUE_WORDS, true},
+	{"stdin", OF_TEST(input), VALUE_FILE, false},
+	{"input", OF_TEST(input), VALUE_LINE, false},
+	{"stdout", OF_TEST(output), VALUE_FILE, false},
+	{"output", OF_TEST(output), VALUE_LINE, false},
+	{"give", OF_TEST(give), VALUE_GIVEN, true},
+	{"makes", OF_TEST(makes), VALUE_MADE, true},
+	{"compare", OF_TEST(compare), VALUE_COMPARE, false},
+	{"exit", OF_TEST(status), VALUE_STATUS, false},
+	{"points", OF_TEST(points), VALUE_POINTS, false},
 };
+
+static int take_value(struct reading *r, enum exercise_value value, void *to)
+{
+	const char *text = r->line->value;
+	char **s = to;
+
+	switch (value) {
+	case VALUE_TEXT:
+	case VALUE_NAME:
+		*s = strdup(text);
+		if (!*s)
+			return refuse(r, "out of memory");
+		return value == VALUE_NAME ? clean_name(r, s) : 0;
+	case VALUE_NAMES:
+		return read_names(r, text, to);
+	case VALUE_WORDS:
+		return read_words(r, text, to);
+	case VALUE_FILE:
+		return read_file(r, text, text, to);
+	case VALUE_LINE:
+		return read_text(r, text, to);
+	case VALUE_GIVEN:
+		return read_pairs(r, text, to, false);
+	case VALUE_MADE:
+		return read_pairs(r, text, to, true);
+	case VALUE_COMPARE:
+		return read_compare(r, text, to);
+	case VALUE_STATUS:
+		return read_number(r, text, 0, 255, to);
+	case VALUE_POINTS:
+		return read_number(r, text, 0, POINTS_MAX, to);
+	}
+	return -1;
+}
 
 static void take_key(struct reading *r, struct exercise_test *t)
 {
@@ -371,7 +344,8 @@ static void take_key(struct reading *r, struct exercise_test *t)
 			refuse(r, "expected only once; line %d has it",
 				seen[i]);
 		else
-			k->take(r, r->line->value, t);
+			take_value(r, k->value,
+				(t ? (char *)t : (char *)r->plan) + k->at);
 		seen[i] = r->line->line;
 		return;
 	}
