@@ -33,7 +33,9 @@ library   = $(if $(filter $(words $(1)),$(words $(call archives,$(1)))),\
               $(call archives,$(1)),-l$(firstword $(1)))
 LIBS     := $(foreach l,edit:bsd:md:tinfo cap inih jansson md sixel z,\
               $(call library,$(subst :, ,$l))) -ldl
-CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
+# The same bytes in whatever directory it is built.
+PLACE    := -ffile-prefix-map=$(CURDIR)=.
+CFLAGS   += -std=gnu17 $(OPT) $(PLACE) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
 
