@@ -71,7 +71,7 @@ PARALLEL := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null))
 
 .PHONY: all deps build everything run test test-all test-vm check \
         unit asan fuzz fuzzers bench tidy format install install-package \
-        install-apparmor uninstall deb rpm clean help
+        install-apparmor uninstall deb rpm dist clean help
 
 all: build
 
@@ -322,6 +322,14 @@ deb:
 ## make rpm        the package for Fedora, in $(BUILD)/rpm; needs rpmbuild
 rpm:
 	@BUILD=$(BUILD) VERSION=$(VERSION) tools/rpm
+
+## make dist       the release, in $(BUILD)/dist: a tarball that builds without git,
+##                 what this host's program is made of (SPDX), and checksums
+dist: $(BUILD)/sbom.spdx.json
+	@BUILD=$(BUILD) tools/dist $(VERSION) $<
+
+$(BUILD)/sbom.spdx.json: tools/sbom $(BUILD)/cellblock debian/changelog
+	$(PYTHON) $< $(BUILD)/cellblock $(VERSION) $(LIBS) > $@.tmp && mv $@.tmp $@
 
 ## make install-apparmor  allow user namespaces where AppArmor restricts them
 install-apparmor:
