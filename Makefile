@@ -25,6 +25,7 @@ FORTIFY  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 OPT      ?= -O2 -g
 WERROR   ?= $(if $(CI),-Werror)
 SAN      :=
+COVER    :=
 # Taken from their archives where those are there (SHARED=1: never): to load
 # them costs a third of the front end's start.
 archives  = $(if $(SHARED),,$(foreach l,$(1),$(filter /%,$(shell \
@@ -35,7 +36,7 @@ LIBS     := $(foreach l,edit:bsd:md:tinfo cap inih jansson md sixel z,\
               $(call library,$(subst :, ,$l))) -ldl
 # The same bytes in whatever directory it is built.
 PLACE    := -ffile-prefix-map=$(CURDIR)=.
-CFLAGS   += -std=gnu17 $(OPT) $(PLACE) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
+CFLAGS   += -std=gnu17 $(OPT) $(PLACE) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN) $(COVER)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
 
@@ -44,7 +45,8 @@ GUEST_PARTS := $(filter-out %/load.py,$(wildcard jail/guest/*.py))
 # Those that one cell needs, without a session around it.
 GUEST_CELL  := $(patsubst %,jail/guest/%.py,boot cells customize errors awaits \
   machine wait lease request figures bundle)
-SRC      := $(filter-out $(GUEST_SRC),$(sort $(shell find jail repl -name '*.c')))
+SRC      := $(filter-out $(GUEST_SRC),$(sort $(shell find jail repl -name '*.c'))) \
+            $(if $(COVER),tests/lib/covered.c)
 OBJ      := $(SRC:%.c=$(BUILD)/%.o)
 LIBOBJ   := $(filter-out $(BUILD)/repl/main.o,$(OBJ))
 OBJ      += $(if $(SAN),$(BUILD)/tests/lib/asan.o)
@@ -70,7 +72,7 @@ FUZZ_CC   = $(CLANG) -std=gnu17 -O1 -g1 $(CPPFLAGS) -UCELLBLOCK_VERSION \
 PARALLEL := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null))
 
 .PHONY: all deps build everything run test test-all test-vm check \
-        unit asan fuzz fuzzers bench tidy format install install-package \
+        unit asan coverage fuzz fuzzers bench tidy format install install-package \
         install-apparmor uninstall deb rpm dist clean help
 
 all: build
@@ -237,6 +239,19 @@ ASAN_TESTS := unit escape/test_terminal.py mcp json/test_cells.py \
 asan:
 	@$(ASAN) check
 
+# A program built for it writes what it runs into a file of $(BUILD)/ran, as any user.
+$(BUILD)/tests/lib/covered.o: override COVER := -DCOVERAGE_DIR='"$(abspath $(BUILD))/ran"'
+
+## make coverage   which lines the tests run, as a page: $(BUILD)/covered/index.html
+coverage:
+	@rm -rf $(BUILD)/covered/ran && mkdir -p $(BUILD)/covered/ran
+	@chmod 777 $(BUILD)/covered/ran
+	@tools/deps test
+	-@$(MAKE) --no-print-directory $(PARALLEL) -s check \
+	  BUILD=$(BUILD)/covered OPT="-Og -g" FORTIFY= \
+	  COVER=-fsanitize-coverage=trace-pc TEST_ARGS="$(or $(TEST_ARGS),--once)"
+	@tools/coverage $(BUILD)/covered
+
 ## make fuzz       the fuzzers, FUZZ_SECONDS (60) each; needs clang
 fuzz:
 	@BUILD=$(BUILD) tests/fuzz/run $(or $(FUZZ_SECONDS),60)
@@ -254,7 +269,8 @@ $(BUILD)/fuzz/lib.a: $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.o)
 $(FUZZ): $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/fuzz/lib.a
 	$(FUZZ_CC) $(SANITIZE) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/fuzz/lib.a $(FUZZ_LIBS)
 
-$(BUILD)/tests/fuzz/lib.a: $(FUZZ_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/fuzz/replay.o
+$(BUILD)/tests/fuzz/lib.a: $(FUZZ_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/fuzz/replay.o \
+		$(if $(COVER),$(BUILD)/tests/lib/covered.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
