@@ -291,6 +291,10 @@ tidy: $(GEN)
 format:
 	clang-format -i $(SRC) $(GUEST_SRC) $(shell find jail repl -name '*.h') $(UNIT_SRC)
 
+## make html       the manuals and documents, in $(BUILD)/html; needs cmark-gfm
+html:
+	@tools/html $(BUILD)/html
+
 # What is installed besides the program, as FILE:PLACE. A command that a file
 # gives with the path of the program has the path in $(PREFIX) afterwards.
 SYSTEMD  := $(wildcard etc/systemd/*.service etc/systemd/*.socket)
