@@ -295,6 +295,11 @@ format:
 html:
 	@tools/html $(BUILD)/html
 
+## make texts      every text for people, in $(BUILD)/texts.pot; needs gettext
+texts:
+	@mkdir -p $(BUILD)
+	@tools/texts > $(BUILD)/texts.pot
+
 # What is installed besides the program, as FILE:PLACE. A command that a file
 # gives with the path of the program has the path in $(PREFIX) afterwards.
 SYSTEMD  := $(wildcard etc/systemd/*.service etc/systemd/*.socket)
