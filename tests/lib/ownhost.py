@@ -68,7 +68,14 @@ def copy_etc():
     copy = pathlib.Path("/run/etc")
     copy.mkdir()
     tmpfs(copy, "755")
-    subprocess.run(["cp", "-a", "/etc/.", copy], check=True)
+    # A lock of useradd's, say, is gone before it is copied: then once more.
+    for last in False, False, False, False, True:
+        r = subprocess.run(["cp", "-a", "/etc/.", copy], check=last,
+                           stderr=None if last else subprocess.DEVNULL)
+        if r.returncode == 0:
+            break
+    for lock in copy.glob("*.lock"):
+        lock.unlink()
     subprocess.run(["rm", "-rf", copy / "cellblock"], check=True)
     mount("--move", copy, "/etc")
     copy.rmdir()
