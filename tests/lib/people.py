@@ -78,7 +78,8 @@ def make_person(directory, build):
     top = directory / "tree"
     ignore = shutil.ignore_patterns("__pycache__", ".git", "corpus")
     parts = {p: p for p in ("tests", "jail", "repl", "etc", "man",
-                            "docs", "completions", "tools", "debian", "lab")}
+                            "docs", "completions", "tools", "debian", "lab",
+                            ".ci", ".github")}
     for part, to in {**parts, f"{build}/gen": "build/gen"}.items():
         if (TOP / part).is_dir():
             shutil.copytree(TOP / part, top / to, ignore=ignore)
