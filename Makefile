@@ -291,6 +291,9 @@ tidy: $(GEN)
 format:
 	clang-format -i $(SRC) $(GUEST_SRC) $(shell find jail repl -name '*.h') $(UNIT_SRC)
 
+# What people read, as pages and as a template for translators.
+.PHONY: html texts
+
 ## make html       the manuals and documents, in $(BUILD)/html; needs cmark-gfm
 html:
 	@tools/html $(BUILD)/html
