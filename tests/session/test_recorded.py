@@ -35,13 +35,13 @@ def drawn():
 def test_the_picture_of_the_readme_is_a_session(cb):
     picture = recorder()
     pathlib.Path(cb.work, "grades.csv").write_text(picture.GRADES)
-    s = cb.session(size=(picture.ROWS, picture.COLUMNS))
+    s = cb.session("-s", "cell.cpu=60s", size=(picture.ROWS, picture.COLUMNS))
     rows = drawn()
     assert len(rows) > 20
     at = 0
     for cell in picture.CELLS:
         at = rows.index(f">>> {cell}", at) + 1
-        said = s.run(cell)
+        said = s.run(cell, deadline=90 * world.PATIENCE)
         # The last line: what stands above it depends on Python's version.
         last = said.split("\n")[-1] if said else ""
         end = next(i for i in range(at, len(rows))
