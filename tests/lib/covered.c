@@ -4,8 +4,9 @@
  *
  * gcc's -fsanitize-coverage=trace-pc calls __sanitizer_cov_trace_pc() at the
  * start of each block. It sets a byte of a file that all processes share, which
- * therefore knows what a process did that was killed, or that may write no file:
- * every process of a jail is of that kind, and gcov's counters end with it.
+ * therefore knows what a process did that was killed, or that may write no
+ * file: every process of a jail is of that kind, and gcov's counters end with
+ * it.
  *
  * Runs in:  every process of a program built for `make coverage`; none else.
  * Holds:    the mapping of COVERAGE_DIR/NAME, NAME being that of the program.
@@ -25,7 +26,8 @@ void __sanitizer_cov_trace_pc(void);
 /* A byte for each byte of the program's text; NULL before it is mapped. */
 static unsigned char *ran;
 
-/* Opens the file of this program, or returns -1. Any user's process writes it. */
+/* Opens the file of this program, or returns -1. Any user's process writes it.
+ */
 static int open_map(void)
 {
 	char exe[4096], path[4096];
@@ -51,8 +53,8 @@ __attribute__((constructor(101))) static void map_file(void)
 	if (fd < 0)
 		return;
 	if (ftruncate(fd, (off_t)size) == 0) {
-		at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			  0);
+		at = mmap(
+			NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (at != MAP_FAILED)
 			ran = at;
 	}

@@ -47,15 +47,15 @@ def wants_blank_line(cell):
 @contextlib.contextmanager
 def _keys_interrupt():
     """What is started meanwhile does not ignore the signals of keys."""
-    old = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGQUIT)}
-    for s, handler in old.items():
-        if handler == signal.SIG_IGN:
-            signal.signal(s, signal.SIG_DFL)
+    ignored = [s for s in (signal.SIGINT, signal.SIGQUIT)
+               if signal.getsignal(s) == signal.SIG_IGN]
+    for s in ignored:
+        signal.signal(s, signal.SIG_DFL)
     try:
         yield
     finally:
-        for s, handler in old.items():
-            signal.signal(s, handler)
+        for s in ignored:
+            signal.signal(s, signal.SIG_IGN)
 
 
 def _end(line):
