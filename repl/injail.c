@@ -120,6 +120,7 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 		.opt = &r->opt,
 		.home = r->person.home,
 		.state_dir = r->state_dir};
+	int got;
 
 	terminal_open(&r->term, r->cfg.colour);
 	run_must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
@@ -129,16 +130,20 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 		r->argv = program_argv(&r->opt, &r->cfg.limits, &e);
 		run_must(r->argv ? 0 : -1, &e);
 	}
-	run_find_fetch(r, &f);
-	run_must_for_jail(fetch_begin(&r->jail, &r->spec, &f, &e), &e);
 	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
 	if (session || is_bound_login(r))
 		run_claim_slot(r);
-	run_set_locale(); /* while the warden builds the jail */
-	if (session) {
-		open_history(r);
+	/* The maker writes the session's number down. */
+	if (session)
 		ongoing_open_control(r);
-	}
+	run_find_fetch(r, &f);
+	got = fetch_begin(&r->jail, &r->spec, &f, &e);
+	if (got < 0)
+		control_free(r->control);
+	run_must_for_jail(got, &e);
+	run_set_locale(); /* while the warden builds the jail */
+	if (session)
+		open_history(r);
 	await_jail(r, &f);
 	/* Without a courier, :submit says so. */
 	if (session && r->cfg.lab.submit)

@@ -163,6 +163,9 @@ void run_find_fetch(struct invocation *r, struct fetch *f)
 		.load_system = r->login.kind == LOGIN_NOT ? load_system : NULL,
 		.arg = r,
 		.complain = complain_of_maker};
+	if (r->control && control_is_open(r->control))
+		f->number = (uint32_t)control_id(r->control);
+	client_from(f->from, sizeof(f->from));
 }
 
 bool run_is_shell(const char *path)

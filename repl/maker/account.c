@@ -70,7 +70,7 @@ static int append(const char *path, const char *text)
 {
 	auto_close int fd = open_file(path);
 	struct stat st;
-	char line[1024];
+	char line[2048];
 	int n;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -105,23 +105,25 @@ static void write_record(const char *path, json_t *record)
 
 void account_begin(const struct config *cfg, const struct account_begin *b)
 {
-	char name[256], stat[64];
+	char name[256], from[128], stat[64];
 	struct procstat st = {0};
 
 	if (!cfg->accounting)
 		return;
 	text_safe(name, sizeof(name), b->name, strlen(b->name));
+	text_safe(from, sizeof(from), b->from, strlen(b->from));
 	snprintf(stat, sizeof(stat), "/proc/%d/stat", (int)b->front);
 	if (b->front <= 0 || procstat_read(AT_FDCWD, stat, &st) < 0)
 		st.start_ticks = 0;
 	write_record(cfg->accounting,
-		json_pack("{s:I, s:I, s:I, s:s, s:I, s:s, s:I, s:I}", "begin",
-			(json_int_t)b->id, "at_ms",
+		json_pack("{s:I, s:I, s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:s}",
+			"begin", (json_int_t)b->id, "at_ms",
 			(json_int_t)clock_ms(CLOCK_REALTIME), "up_ms",
 			(json_int_t)clock_ms(CLOCK_BOOTTIME), "user", name,
 			"uid", (json_int_t)b->uid, "what", whats[b->mode],
 			"pid", (json_int_t)b->front, "pid_start",
-			(json_int_t)st.start_ticks));
+			(json_int_t)st.start_ticks, "session",
+			(json_int_t)b->number, "from", from));
 }
 
 void account_end(const struct config *cfg, const struct spec_end *end)

@@ -187,6 +187,8 @@ static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 		return 0;
 	if (f->eval)
 		f->order.mode = SPEC_CELL;
+	f->order.number = f->number;
+	memcpy(f->order.from, f->from, sizeof(f->order.from));
 	if (send_message(conn, &f->order, sizeof(f->order), e) < 0)
 		return -1;
 	f->asked = fd_take(&conn);

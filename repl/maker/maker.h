@@ -37,10 +37,10 @@ struct spares_shared;
  * only become tighter.
  */
 
-/* Add 1 when the message changes, or what a front end and its warden say to each
- * other (jail/wire/wire.h): after an upgrade a maker of before may make wardens
- * for front ends of the new program. */
-#define ORDER_VERSION 6
+/* Add 1 when the message changes, or what a front end and its warden say to
+ * each other (jail/wire/wire.h): after an upgrade a maker of before may make
+ * wardens for front ends of the new program. */
+#define ORDER_VERSION 7 /* wire 0dc6ccf5 */
 
 struct order {
 	uint32_t version;
@@ -57,6 +57,10 @@ struct order {
 	/* The files that the client sees: its mount namespace (0: any), and its
 	 * root directory. */
 	uint64_t mounts, root_dev, root_ino;
+	/* For the records alone: the session's number (0: none), and the
+	 * address or terminal of the person, as the client says. */
+	uint32_t number;
+	char from[64];
 };
 
 /* Write `spec`, which was made from `mine`, as an order. 0, or -1 with e: the
@@ -92,6 +96,8 @@ struct fetch {
 	const struct config *cfg; /* the spec was made from it */
 	bool eval;		  /* the program is -e */
 	bool checks;		  /* the caller is --check */
+	uint32_t number;	  /* of the session; 0: none */
+	char from[64];		  /* the person's address or terminal */
 	/* Load the system's configuration alone: 0, or -1 with e. NULL: `cfg`
 	 * is that. */
 	int (*load_system)(void *arg, struct config *system, struct err *e);
@@ -149,6 +155,8 @@ struct account_begin {
 	uid_t uid;
 	pid_t front;
 	enum spec_mode mode;
+	uint32_t number;  /* as the front end says; 0: none */
+	const char *from; /* the same; hostile */
 };
 
 /* Write that it begins, and that it has ended, if log.accounting wants that. A

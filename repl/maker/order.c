@@ -9,6 +9,7 @@
 
 #include "jail/base/err.h"
 #include "jail/enforce.h"
+#include "repl/attach/attach.h"
 #include "repl/config/config.h"
 #include "repl/session/session.h"
 
@@ -158,7 +159,8 @@ static int check_shape(const struct order *o, size_t n, struct err *e)
 	}
 	if (n != sizeof(*o) || o->mode > SPEC_CELL || o->plain > 1 ||
 		o->tty_bits > 7 || !memchr(o->term, '\0', sizeof(o->term)) ||
-		o->require >> ENFORCE_LIMITS)
+		!memchr(o->from, '\0', sizeof(o->from)) ||
+		o->number > RUNDIR_SESSIONS || o->require >> ENFORCE_LIMITS)
 		return malformed(e);
 	return 0;
 }

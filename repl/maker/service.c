@@ -257,7 +257,9 @@ static void account_for(const struct maker_client *v, uid_t id)
 		.name = v->person.name,
 		.uid = v->cred.uid,
 		.front = v->cred.pid,
-		.mode = (enum spec_mode)v->order.mode};
+		.mode = (enum spec_mode)v->order.mode,
+		.number = v->order.number,
+		.from = v->order.from};
 
 	account_begin(&v->cfg, &b);
 }

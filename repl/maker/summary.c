@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define OPEN_MAX 65536
-#define LINE_LONGEST 2048
+#define LINE_LONGEST 4096
 /* Columns of a name in the table. */
 #define NAME_COLUMNS 20
 
@@ -38,8 +38,8 @@ static const char *const states[] = {[STATE_ENDED] = "ended",
 
 /* A session that has begun. */
 struct summary_row {
-	int64_t id, at_ms, up_ms, uid, pid, pid_start;
-	char user[256], what[16];
+	int64_t id, at_ms, up_ms, uid, pid, pid_start, number;
+	char user[256], what[16], from[128];
 };
 
 struct summary {
@@ -149,6 +149,8 @@ static void print_csv(FILE *f, const struct summary_row *r,
 	print_number(f, end->cpu_ms, ",");
 	print_number(f, end->peak_bytes, ",");
 	print_number(f, r->pid, ",");
+	print_number(f, r->number > 0 ? r->number : -1, ",");
+	print_field(f, r->from);
 	fprintf(f, "\"%s\"\r\n", struck);
 }
 
@@ -161,13 +163,16 @@ static void print_json(
 	FILE *f, const struct summary_row *r, const struct summary_end *end)
 {
 	json_t *o = json_pack(
-		"{s:s, s:I, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:O?}",
+		"{s:s, s:I, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:o, s:s, "
+		"s:O?}",
 		"user", r->user, "uid", (json_int_t)r->uid, "what", r->what,
 		"state", states[end->state], "began_ms", (json_int_t)r->at_ms,
 		"ended_ms", number(end->at_ms), "lasted_ms",
 		number(end->lasted_ms), "cpu_ms", number(end->cpu_ms),
 		"peak_bytes", number(end->peak_bytes), "pid",
-		(json_int_t)r->pid, "struck", (json_t *)end->struck);
+		(json_int_t)r->pid, "session",
+		number(r->number > 0 ? r->number : -1), "from", r->from,
+		"struck", (json_t *)end->struck);
 
 	json_dumpf(o, f, JSON_COMPACT | JSON_ENSURE_ASCII);
 	fputc('\n', f);
@@ -204,7 +209,7 @@ static void print_heading(const struct summary_what *want)
 {
 	if (want->csv)
 		fputs("user,uid,what,began,ended,state,lasted_ms,cpu_ms,"
-		      "peak_bytes,pid,struck\r\n",
+		      "peak_bytes,pid,session,from,struck\r\n",
 			want->to);
 	else if (!want->json)
 		fprintf(want->to, "%-*s %-7s %-19s %-6s %9s %9s %10s  %s\n",
@@ -326,17 +331,22 @@ static bool take_begin(struct summary *s, const json_t *o)
 {
 	const char *user = json_string_value(json_object_get(o, "user"));
 	const char *what = json_string_value(json_object_get(o, "what"));
+	const char *from = json_string_value(json_object_get(o, "from"));
 	struct summary_row r = {.id = get(o, "begin"),
 		.at_ms = get(o, "at_ms"),
 		.up_ms = get(o, "up_ms"),
 		.uid = get(o, "uid"),
 		.pid = get(o, "pid"),
-		.pid_start = get(o, "pid_start")};
+		.pid_start = get(o, "pid_start"),
+		.number = get(o, "session")};
 
 	if (!user || !what)
 		return false;
 	text_safe(r.user, sizeof(r.user), user, strlen(user));
 	text_safe(r.what, sizeof(r.what), what, strlen(what));
+	/* An earlier build did not write it. */
+	text_safe(r.from, sizeof(r.from), from ? from : "",
+		from ? strlen(from) : 0);
 	begin(s, &r);
 	return true;
 }

@@ -96,6 +96,31 @@ def test_who_when_how_long_and_what_struck(host, records, spare):
         {r["cpu_ms"] for r in found.values()}
 
 
+def test_the_number_of_a_session_and_where_it_came_from(host, records):
+    begin(host, records)
+    ann, bob = host.people
+    ann.env["SSH_CONNECTION"] = "192.0.2.7 4711 192.0.2.1 22"
+    s = ann.session().start()
+    second = ann.session("--new").start()
+    ann.run("-c", "1")
+    bob.env["SSH_CONNECTION"] = "=1\x1b[31m" + "x" * 100 + " 1"
+    bob.run("-c", "1")
+    second.leave()
+    s.leave()
+    found = {(r["user"], r["what"], r["session"], r["from"])
+             for r in until_rows(host, 4)}
+    assert found == {(ann.name, "session", 1, "192.0.2.7"),
+                     (ann.name, "session", 2, "192.0.2.7"),
+                     (ann.name, "program", None, "192.0.2.7"),
+                     (bob.name, "program", None, next(
+                         x[3] for x in found if x[0] == bob.name))}
+    hostile = next(x[3] for x in found if x[0] == bob.name)
+    assert "\x1b" not in hostile and hostile.startswith("=1")
+    read = list(csv.DictReader(io.StringIO(report(host, "--csv"))))
+    assert sorted(r["session"] for r in read) == ["", "", "1", "2"]
+    assert {r["from"][:3] for r in read} == {"192", "'=1"}
+
+
 def test_nobody_but_root_reads_or_changes_the_file(host, records):
     begin(host, records)
     ann, _ = host.people
