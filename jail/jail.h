@@ -223,9 +223,10 @@ _Noreturn void jail_become(int asked, const struct jail_spec *spec);
 int jail_hand_over(int asked, int sock);
 void jail_refuse(int asked, const struct err *e);
 
-/* Go on beside the front end, in a child of it that serves `sock`: without its
- * other descriptors and its terminal. 0, or -1 with e. */
-int jail_stand_apart(int sock, const char *name, struct err *e);
+/* Go on beside our parent, in a child of it: with `n` of its descriptors, and
+ * without the others and its terminal. 0, or -1 with e. */
+int jail_stand_apart(
+	const int *keep, size_t n, const char *name, struct err *e);
 
 /* The descriptor to poll for events (POLLIN). */
 int jail_fd(const struct jail *j);

@@ -35,10 +35,10 @@ _Noreturn void start_run(int sock, const struct jail_spec *spec);
  * called off. */
 _Noreturn void start_become(int asked, const struct jail_spec *spec);
 
-/* Go on beside the front end, in a child of it that serves `sock`: with nothing
- * of the front end's but that, and in a session of our own, so that no key of
- * the terminal ends us before the front end. 0, or -1 with e. */
-int start_apart(int sock, const char *name, struct err *e);
+/* Go on beside our parent, in a child of it: with nothing of the parent's but
+ * `n` descriptors, and in a session of our own, so that no key of
+ * the terminal ends us before the parent. 0, or -1 with e. */
+int start_apart(const int *keep, size_t n, const char *name, struct err *e);
 
 /* Answer who asked over the connection with the socket to a warden (borrowed),
  * or, if that is -1, with e. `flags` as send() has them. 0, or -1. */

@@ -98,13 +98,13 @@ _Noreturn void start_run(int sock, const struct jail_spec *spec)
 	warden_loop_run(sock, spec);
 }
 
-int start_apart(int sock, const char *name, struct err *e)
+int start_apart(const int *keep, size_t n, const char *name, struct err *e)
 {
 	int null;
 
 	if (setsid() < 0 && errno != EPERM)
 		return err_errno(e, "start a session");
-	if (ident_close_fds(&sock, 1, e) < 0)
+	if (ident_close_fds(keep, n, e) < 0)
 		return -1;
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; fd < 3; fd++)

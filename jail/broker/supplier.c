@@ -138,7 +138,7 @@ pid_t supplier_start(
 	pid = fork();
 	if (pid == 0) {
 		s.sock = pair[1];
-		if (start_apart(pair[1], "cellblock-suppl", &why) < 0 ||
+		if (start_apart(&pair[1], 1, "cellblock-suppl", &why) < 0 ||
 			watch_deaths(&s, &why) < 0)
 			_exit(1);
 		serve_front(&s);

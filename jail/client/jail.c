@@ -109,9 +109,9 @@ void jail_refuse(int asked, const struct err *e)
 	start_refuse(asked, e);
 }
 
-int jail_stand_apart(int sock, const char *name, struct err *e)
+int jail_stand_apart(const int *keep, size_t n, const char *name, struct err *e)
 {
-	return start_apart(sock, name, e);
+	return start_apart(keep, n, name, e);
 }
 
 int jail_print_plan(const struct jail_spec *spec,

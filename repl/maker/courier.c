@@ -56,7 +56,7 @@ int courier_start(struct err *e)
 	if (pid == 0) {
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
-		if (jail_stand_apart(pair[1], "cellblock-hand", &why) < 0)
+		if (jail_stand_apart(&pair[1], 1, "cellblock-hand", &why) < 0)
 			_exit(1);
 		serve(pair[1]);
 	}

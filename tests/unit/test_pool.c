@@ -69,9 +69,10 @@ int start_hand_over(int asked, int sock)
 	abort();
 }
 
-int start_apart(int sock, const char *name, struct err *e)
+int start_apart(const int *keep, size_t n, const char *name, struct err *e)
 {
-	(void)sock;
+	(void)keep;
+	(void)n;
 	(void)name;
 	(void)e;
 	abort();
