@@ -447,6 +447,11 @@ int jail_take_files(
 	struct jail_event *ev, struct jail_files *out, struct err *e);
 void jail_files_free(struct jail_files *f);
 
+/* The same of a home whose session has ended (spec_made.left), by its directory
+ * (borrowed): list it, or open a file of it. */
+int jail_left_list(int home, struct jail_files *out, struct err *e);
+int jail_left_open(int home, const char *path, struct err *e);
+
 /* Open a regular file of the home for reading: descriptor, or -1 with e. A
  * link that leaves the home, a FIFO, a device and a directory are refused. */
 int jail_home_open(struct jail *j, const char *path, struct err *e);

@@ -111,7 +111,11 @@ struct spec_made {
 	 * wants to know. */
 	void (*ended)(const struct jail_spec *spec, const struct spec_end *end);
 	const char *accounting; /* where ended() writes; or NULL */
-	const void *arg;	/* for tell() and ended() */
+	/* Called as root, in the janitor, when no process of the session is
+	 * left, with the directory that its home was (borrowed). Not for one
+	 * made ahead. NULL: nobody wants the home. */
+	void (*left)(const struct jail_spec *spec, int home);
+	const void *arg; /* for tell(), ended() and left() */
 };
 
 struct jail_spec {

@@ -42,9 +42,10 @@ int apply_stage(const struct plan *p, enum plan_stage stage,
 
 /* ---- janitor.c: cleans up after a session, whatever ended it ----
  *
- * The janitor waits for the end of file on a pipe. When the last holder of the
- * other end is gone, it kills what is left in the cgroup and removes the
- * cgroup; then it does the same for dead sessions whose janitors were killed.
+ * The janitor waits for the end of file on a pipe; where somebody wants the
+ * home, on a socket. When the last holder of the other end is gone, it kills
+ * what is left in the cgroup and removes the cgroup; then it does the same for
+ * dead sessions whose janitors were killed.
  */
 
 /* Whose janitor it is. */
@@ -61,13 +62,17 @@ struct janitor_of {
 };
 
 /* Fork the janitor, after cgroup_place() and before cgroup_open(), so that the
- * cgroup never exists without one. *hold_fd is the pipe's write end: the
- * session lasts as long as the warden holds it; no guest ever does. Returns its
- * pid, or -1 with e. */
+ * cgroup never exists without one. *hold_fd is the other end: the session lasts
+ * as long as the warden holds it; no guest ever does. Returns its pid, or -1
+ * with e. */
 pid_t janitor_start(const struct janitor_of *of, int *hold_fd, struct err *e);
 
-/* Through that write end: count a limit that struck; LIMIT_NONE: a session made
+/* Through that end: count a limit that struck; LIMIT_NONE: a session made
  * ahead is somebody's now. Never waits. */
 void janitor_count(int hold_fd, enum jail_limit limit);
+
+/* Through that end: give it the directory of the home (borrowed), for
+ * spec->made->left(). 0, or -1 with e. */
+int janitor_give_home(int hold_fd, int home, struct err *e);
 
 #endif

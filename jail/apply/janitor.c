@@ -6,9 +6,9 @@
  *            anything to clean up
  * Holds:     the uid that owns the cgroup; as root CAP_KILL and
  *            CAP_DAC_OVERRIDE
- * Trusts:    nobody: it reads an end of file, numbers that it counts, and names
- *            in a directory that only root, or the person who owns the session,
- *            can write to
+ * Trusts:    nobody: it reads an end of file, numbers that it counts, a home that
+ *            it hands on, and names in a directory that only root, or the
+ * person who owns the session, can write to
  * Leaves:    no cgroup and no process in it; then the lock is released. Also
  *            nothing of earlier sessions whose janitors were killed
  */
@@ -24,6 +24,8 @@
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A process can take long to die: a core dump, a dead NFS server. After this
@@ -31,6 +33,10 @@
 #define REMOVE_MS 30000
 /* For the last close of the front end's socket. */
 #define CLOSE_S 5
+/* For what becomes of the home. */
+#define LEFT_S 60
+/* The byte that comes with the home. No limit has this number. */
+#define HOME_COMES 0xff
 
 /* As root keep two capabilities: to kill, and to remove the directory above the
  * session's, whose parent is the root of a hierarchy and has mode 0555. */
@@ -76,23 +82,60 @@ static int is_dead(const char *name, void *lock_fd)
 	return ident_allocation_is_free(*(int *)lock_fd, name);
 }
 
-/* Wait for the end of the file. Each byte is a limit that struck, and 0 says
- * that the session is somebody's: true if it is in the end. */
-static bool await_end(
-	int end, const struct spec_made *made, uint32_t struck[SPEC_STRUCK])
+/* Only a directory of the session's own is its home: of what its host id has,
+ * nothing is on a file system of the host. */
+static void take_home(int fd, uid_t id, int *home)
 {
+	struct stat st;
+
+	if (*home >= 0 || fd < 0 || fstat(fd, &st) < 0 || st.st_uid != id ||
+		!S_ISDIR(st.st_mode))
+		fd_drop(&fd);
+	else
+		*home = fd;
+}
+
+/* A pipe brings no descriptor; only who wants the home has a socket. */
+static bool wants_home(const struct janitor_of *of)
+{
+	return of->spec && of->spec->made && of->spec->made->left;
+}
+
+static ssize_t read_byte(
+	const struct janitor_of *of, int end, unsigned char *c, int *fd)
+{
+	ssize_t r;
+
+	*fd = -1;
+	if (wants_home(of))
+		return io_recv_fds(end, c, 1, fd, 1, 0);
+	do
+		r = read(end, c, 1);
+	while (r < 0 && errno == EINTR);
+	return r;
+}
+
+/* Wait for the end of the file. Each byte is a limit that struck, 0 says that
+ * the session is somebody's, and one comes with its home: true if it is
+ * somebody's in the end. */
+static bool await_end(int end, const struct janitor_of *of,
+	uint32_t struck[SPEC_STRUCK], int *home)
+{
+	const struct spec_made *made = of->spec ? of->spec->made : NULL;
 	bool begun = made && !made->ahead;
 	unsigned char c;
+	int fd;
 
 	for (;;) {
-		ssize_t r = read(end, &c, 1);
+		ssize_t r = read_byte(of, end, &c, &fd);
 
-		if (r == 0 || (r < 0 && errno != EINTR))
+		if (r <= 0)
 			return begun;
-		if (r > 0 && c == LIMIT_NONE)
+		if (c == LIMIT_NONE)
 			begun = made;
-		else if (r > 0 && c < SPEC_STRUCK)
+		else if (c < SPEC_STRUCK)
 			struck[c]++;
+		take_home(fd, of->id, home);
 	}
 }
 
@@ -114,7 +157,8 @@ static _Noreturn void janitor_run(
 	int keep[] = {end, lock_fd, done_fd};
 	const struct spec_made *made = of->spec ? of->spec->made : NULL;
 	struct spec_end used = {0};
-	int left;
+	int left, home = -1;
+	bool begun;
 
 	/* There is no session without a janitor. By now there may be a cgroup,
 	 * so this janitor still removes it. */
@@ -122,9 +166,15 @@ static _Noreturn void janitor_run(
 		    drop_all_but_two() < 0) &&
 		getppid() == warden)
 		kill(warden, SIGKILL);
-	if (await_end(end, made, used.struck) && made->ended)
+	begun = await_end(end, of, used.struck, &home);
+	if (begun && made->ended)
 		tell_end(of, &used);
 	left = cgroup_remove(of->cgroup, REMOVE_MS, NULL) < 0;
+	if (begun && home >= 0) {
+		alarm(LEFT_S);
+		made->left(of->spec, home);
+	}
+	fd_drop(&home);
 	/* The rest needs no waiting for. */
 	ident_allocation_release(lock_fd);
 	/* Descriptors that the caller never read may be a stranger's, whose
@@ -140,17 +190,30 @@ void janitor_count(int hold_fd, enum jail_limit limit)
 {
 	unsigned char c = (unsigned char)limit;
 
-	/* A pipe that is full: the janitor was stopped. */
+	/* It is full: the janitor was stopped. */
 	(void)!write(hold_fd, &c, 1);
+}
+
+int janitor_give_home(int hold_fd, int home, struct err *e)
+{
+	const unsigned char c = HOME_COMES;
+
+	return io_send_fds(hold_fd, &c, 1, &home, 1, 0) < 0
+		       ? err_errno(e, "janitor: give it the home")
+		       : 0;
 }
 
 pid_t janitor_start(const struct janitor_of *of, int *hold_fd, struct err *e)
 {
 	sigset_t all, before;
-	int p[2];
+	int p[2], made;
 	pid_t pid, warden = getpid();
 
-	if (pipe2(p, O_CLOEXEC) < 0 || fcntl(p[1], F_SETFL, O_NONBLOCK) < 0) {
+	if (wants_home(of))
+		made = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p);
+	else
+		made = pipe2(p, O_CLOEXEC);
+	if (made < 0 || fcntl(p[1], F_SETFL, O_NONBLOCK) < 0) {
 		err_errno(e, "janitor: make a pipe");
 		return -1;
 	}

@@ -8,6 +8,8 @@
  */
 #include "client.h"
 
+#include "jail/walls/walls.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -497,15 +499,12 @@ static int file_order(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-int jail_take_files(
-	struct jail_event *ev, struct jail_files *out, struct err *e)
+/* Parse the records of a list, whose text is changed. */
+static int files_parse(
+	struct jail_files *out, char *text, size_t n, struct err *e)
 {
-	auto_free char *text = NULL;
-	size_t n = 0, room = 0;
+	size_t room = 0;
 
-	*out = (struct jail_files){.truncated = ev->truncated};
-	if (text_take(ev, &text, &n, e) < 0)
-		return -1;
 	for (size_t at = 0; at < n; at++)
 		room += text[at] == '\0';
 	out->v = calloc(room + 1, sizeof(*out->v));
@@ -517,6 +516,37 @@ int jail_take_files(
 	if (out->n)
 		qsort(out->v, out->n, sizeof(*out->v), file_order);
 	return 0;
+}
+
+int jail_take_files(
+	struct jail_event *ev, struct jail_files *out, struct err *e)
+{
+	auto_free char *text = NULL;
+	size_t n = 0;
+
+	*out = (struct jail_files){.truncated = ev->truncated};
+	return text_take(ev, &text, &n, e) < 0 ? -1
+					       : files_parse(out, text, n, e);
+}
+
+int jail_left_list(int home, struct jail_files *out, struct err *e)
+{
+	struct home h = {.root = home};
+	auto_free char *text = NULL;
+	int truncated;
+	size_t n;
+
+	*out = (struct jail_files){0};
+	text = home_list(&h, &n, &truncated, e);
+	out->truncated = truncated;
+	return text ? files_parse(out, text, n, e) : -1;
+}
+
+int jail_left_open(int home, const char *path, struct err *e)
+{
+	struct home h = {.root = home};
+
+	return home_open(&h, path, e);
 }
 
 int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)

@@ -349,6 +349,8 @@ int site_open(
 		ident_set_undumpable(e) < 0)
 		return -1;
 	home_init(&s->home, ctx.home_fd);
+	if (spec->made && spec->made->left && s->janitor >= 0)
+		return janitor_give_home(s->janitor, ctx.home_fd, e);
 	return 0;
 }
 
