@@ -42,14 +42,23 @@ struct handin {
 static time_t now_if_in_time(const struct handin *h, struct err *e)
 {
 	const struct config_lab *lab = &h->cfg->lab;
+	auto_close int course = -1;
 	time_t now = time(NULL);
 	char due[TEXT_HUMAN];
+	enum past past;
 
-	if (!lab->due_s || now < lab->due_s)
+	if (!lab->due_s)
 		return now;
-	err_set(e, "exercise %s was due %s: nothing was handed in now",
+	course = place_course(lab, NULL);
+	past = past_look(course, lab->due_s, "lab.deadline");
+	if (past == PAST_NOT)
+		return now;
+	err_set(e, "exercise %s was due %s%s: nothing was handed in now",
 		lab->exercise ? lab->exercise : "",
-		text_moment(due, lab->due_s, now, false));
+		text_moment(due, lab->due_s, now, false),
+		past == PAST_BEFORE ? ", which has passed, though this host's "
+				      "clock was set back since"
+				    : "");
 	err_hint(e, ":submit lists what was handed in before");
 	return -1;
 }

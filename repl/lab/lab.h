@@ -6,6 +6,7 @@
  *	hand.c		hands files in: the front end's side
  *	handin.c	takes them: a child of root's service
  *	place.c		the directory that keeps them, and the records there
+ *	past.c		the moments that root's service has seen pass
  *	collect.c	a table and an archive of what was handed in
  *
  * On the disk, in the directory that lab.submit names:
@@ -142,6 +143,10 @@ int64_t place_newest(int dir);
 int place_read(
 	int dir, uint32_t version, struct place_record *record, struct err *e);
 
+/* Open the directory of the person's course, and make it: descriptor, or -1
+ * with e. */
+int place_course(const struct config_lab *lab, struct err *e);
+
 /* Open and lock the directory of a person, and read the newest record. place_
  * close() must follow either way. 0, or -1 with e. */
 int place_open(struct place_draft *p, const struct config *cfg,
@@ -160,6 +165,15 @@ void place_drop(struct place_incoming *in);
 /* Make the version whole, of the moment `when_s`: then p->record has it. 0, or
  * -1 with e: nothing was handed in. */
 int place_commit(struct place_draft *p, int64_t when_s, struct err *e);
+
+/* ---- past.c ---- */
+
+enum past { PAST_NOT, PAST_NOW, PAST_BEFORE };
+
+/* True if the moment has passed: by the host's clock, which is then noted in
+ * `dir` (-1: nowhere), or by a note of before, though the clock says otherwise:
+ * syslog has that, with `what` the moment is of. Root only. */
+enum past past_look(int dir, int64_t moment_s, const char *what);
 
 /* ---- handin.c ---- */
 

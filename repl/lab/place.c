@@ -298,6 +298,15 @@ static const char *made_from(const struct config_lab *lab, const char *path)
 	return path + n;
 }
 
+int place_course(const struct config_lab *lab, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (place_name(lab, lab->course, path, e) < 0)
+		return -1;
+	return place_walk(path, made_from(lab, path), e);
+}
+
 static int open_person(
 	struct place_draft *p, const struct config_lab *lab, struct err *e)
 {
