@@ -19,7 +19,7 @@ serve.log serve.log_to
 serve.answers serve.answers_size serve.answers_keep serve.away
 terminal.escapes terminal.prompt terminal.colour
 terminal.banner terminal.keys terminal.suggest terminal.history terminal.pictures log.syslog
-log.transcript log.accounting exam.begin exam.end policy.locked policy.programs policy.commands'
+log.transcript log.accounting exam.begin exam.end exam.hand_in policy.locked policy.programs policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
 --set --overwrite --quiet --verbose --help --version --eval --grade --junit --share -j -o --serve --maker --mcp

@@ -144,6 +144,7 @@ function __cellblock_keys
 		log.accounting 'file of who had a session of the maker, and what it used' \
 		exam.begin 'no session before this time of the host' \
 		exam.end 'end of every session, and no session after it' \
+		exam.hand_in 'which files of the home are handed in when a session ends' \
 		policy.locked 'the person\'s own settings can only be stricter' \
 		policy.programs 'programs of a login run, beside sessions' \
 		policy.commands 'which : commands are available'

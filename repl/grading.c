@@ -197,7 +197,7 @@ int grading_run(struct invocation *r)
 	read_plan(r, &g);
 	open_all(r, &g);
 	run_set_locale();
-	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
+	run_must(log_open(&r->log, &r->cfg, r->person.name, false, -1, &e), &e);
 	run_must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
 	confine(r);
 	status = grade_run(g.grade, &e);

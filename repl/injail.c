@@ -26,6 +26,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 /* True if cells of other days are known, and this session's kept. Otherwise
@@ -192,15 +193,29 @@ static int run_program(struct invocation *r, struct err *e)
 	return program_run(&start, e);
 }
 
+/* When an exam's session ends now, this is the moment of what is handed in. */
+static int64_t find_end(const struct config *cfg)
+{
+	time_t now = time(NULL);
+
+	return now < cfg->exam_end_s ? now : cfg->exam_end_s;
+}
+
 int injail_run_started(struct invocation *r, bool program)
 {
 	struct err e = {0}, left = {0};
+	int64_t end_s;
 	int status;
 
 	status = program ? run_program(r, &e) : run_session(r, &e);
 	terminal_close(&r->term);
+	end_s = find_end(&r->cfg);
 	if (jail_leave(r->jail, &left) < 0)
 		terminal_complain(NULL, left.msg);
+	if (r->courier >= 0 && exam_hands_in(&r->cfg) &&
+		config_allows_command(&r->cfg, "submit") &&
+		isatty(STDOUT_FILENO))
+		lab_tell_end(&r->cfg, r->courier, end_s);
 	hostfs_close(&r->host);
 	history_free(r->history);
 	free(r->argv);

@@ -221,14 +221,16 @@ void run_find_places(
 
 void run_open_log(struct invocation *r, bool session)
 {
+	/* All that a login does is written down, but for copies. */
+	bool wanted = session || (r->login.kind != LOGIN_NOT &&
+					 r->opt.mode != OPTIONS_REMOTE);
 	struct err e = {0};
 	char from[64];
+	int kept = -1;
 
-	/* All that a login does is written down, but for copies. */
-	run_must(log_open(&r->log, &r->cfg, r->person.name,
-			 session || (r->login.kind != LOGIN_NOT &&
-					    r->opt.mode != OPTIONS_REMOTE),
-			 &e),
+	if (wanted && r->cfg.transcript)
+		run_must(fetch_transcript(&r->cfg, &kept, &e), &e);
+	run_must(log_open(&r->log, &r->cfg, r->person.name, wanted, kept, &e),
 		&e);
 	client_from(from, sizeof(from));
 	log_begin(&r->log, session ? "session" : "program",

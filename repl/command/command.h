@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct complete_list;
 struct config;
@@ -96,6 +97,10 @@ int named_run_line(struct session *s, const char *src, size_t n, struct err *e);
 command_function files_upload, files_download, files_list, files_show, files_rm,
 	files_wipe;
 command_function lab_submit;
+
+/* After an exam's session, say what its janitor has handed in: the files of the
+ * moment `end_s` or later. */
+void lab_tell_end(const struct config *cfg, int courier, int64_t end_s);
 command_function script_load, script_save;
 command_function cells_undo, cells_reset, cells_history, cells_out, cells_edit,
 	cells_time, cells_timeit, cells_detach, cells_quit;

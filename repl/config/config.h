@@ -78,7 +78,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 85
+#define CONFIG_NKEYS 86
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -195,6 +195,7 @@ struct config {
 	/* [exam] */
 	int64_t exam_begin_s, exam_end_s; /* 0: none. Then limits.until_s is
 					   * the end */
+	char *exam_hand_in;		  /* pattern; NULL: nothing */
 	/* [policy] */
 	bool locked;
 	bool programs;		 /* of a login */
@@ -311,6 +312,9 @@ void exam_write(char *buf, size_t size, int64_t s);
 
 /* True if there is an exam, at whatever time. */
 bool exam_is_set(const struct config *cfg);
+
+/* True if a session's home is handed in at its end. */
+bool exam_hands_in(const struct config *cfg);
 
 /* Refuse what is before or after the exam, if there is one. 0, or -1 with e. */
 int exam_check(const struct config *cfg, struct err *e);

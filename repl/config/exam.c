@@ -16,6 +16,11 @@ bool exam_is_set(const struct config *cfg)
 	return cfg->limits.until_s != 0;
 }
 
+bool exam_hands_in(const struct config *cfg)
+{
+	return exam_is_set(cfg) && cfg->lab.submit && cfg->exam_hand_in;
+}
+
 void exam_write(char *buf, size_t size, int64_t s)
 {
 	time_t t = (time_t)s;

@@ -211,6 +211,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_NEVER, "no session before this time of the host", NULL},
 	{"exam", "end", CONFIG_MOMENT, FIELD(exam_end_s), "", 0, INT64_MAX,
 		TIGHTEN_NEVER, "end of every session, and no session after it", NULL},
+	{"exam", "hand_in", CONFIG_STRING, FIELD(exam_hand_in), "**/*", 0, 255,
+		TIGHTEN_NEVER, "which files of the home are handed in when a session ends", NULL},
 	{"policy", "locked", CONFIG_BOOL, FIELD(locked), "no", 0, 0,
 		TIGHTEN_HIGHER, "the person's own settings can only be stricter", NULL},
 	{"policy", "programs", CONFIG_BOOL, FIELD(programs), "yes", 0, 0,

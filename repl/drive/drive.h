@@ -78,7 +78,8 @@ const char *verdict_undo(char buf[static VERDICT_MAX],
  * logged. */
 struct log {
 	bool to_syslog;
-	int transcript;
+	int transcript; /* a file, or (is_kept) a socket */
+	bool is_kept;
 	char mark[20];	   /* begins our lines in it; the jail cannot know it */
 	const char *user;  /* borrowed */
 	uint64_t cell_max; /* most bytes of a cell's output that we write */
@@ -89,11 +90,22 @@ struct log {
 	bool in_input; /* what was written last is of log_input() */
 };
 
+/* Create a transcript, USER-20261121-101500-4711.log for process 4711: a
+ * descriptor, or -1 with e (ERR_CONFIG). A user's name that is a path is
+ * refused. */
+int log_create(const char *dir, const char *user, pid_t front, struct err *e);
+
+/* Write bytes without control characters: an escape is "\x1b". 0, or -1 with
+ * errno. */
+int log_spell(int fd, const char *s, size_t n);
+
 /* Begin, before the front end confines itself; `wanted`: with a transcript, if
- * log.transcript asks for one. 0; -1 with e (ERR_CONFIG) if there must be a
- * transcript and we cannot write one. */
+ * log.transcript asks for one; `kept`: a socket that takes it (taken), or -1.
+ * 0; -1 with e (ERR_CONFIG) if there must be a transcript and we cannot write
+ * one.
+ */
 int log_open(struct log *l, const struct config *cfg, const char *user,
-	bool wanted, struct err *e);
+	bool wanted, int kept, struct err *e);
 
 /* Log what began: "session 3 from 198.51.100.2". `number` 0: none; `from` may
  * be empty. */

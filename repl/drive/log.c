@@ -4,7 +4,8 @@
  *
  * Runs in:   front end; opened before it confines itself, because a confined
  *            front end can open neither a socket nor that directory
- * Holds:     the connection to syslog, one file open for appending
+ * Holds:     the connection to syslog; one file open for appending, or a socket
+ *            to root's service, which keeps the file (repl/maker/scribe.c)
  * Trusts:    the configuration. The output of a cell has no control character
  *            in the transcript, so that a terminal may show it, and cannot
  *            imitate our lines, which begin with a random mark
@@ -22,52 +23,70 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Create USER-20261121-101500-4711.log. We refuse a user's name that is a path.
- */
-static int create_transcript(
-	struct log *l, const char *dir, const char *user, struct err *e)
+/* How long a write to root's service may take. */
+#define SOCKET_S 10
+
+int log_create(const char *dir, const char *user, pid_t front, struct err *e)
 {
 	char name[160], when[32] = "";
 	time_t now = time(NULL);
-	uint64_t mark;
 	struct tm tm;
+	int file = -1;
 	auto_close int fd =
 		open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (localtime_r(&now, &tm))
 		strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
-	snprintf(name, sizeof(name), "%.64s-%s-%d.log", user, when,
-		(int)getpid());
-	if (getrandom(&mark, sizeof(mark), 0) != (ssize_t)sizeof(mark))
-		return err_errno(e, "begin a transcript");
-	snprintf(l->mark, sizeof(l->mark), "%016" PRIx64, mark);
+	snprintf(name, sizeof(name), "%.64s-%s-%d.log", user, when, (int)front);
 	if (fd >= 0 && !strchr(name, '/'))
-		l->transcript = openat(fd, name,
+		file = openat(fd, name,
 			O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW |
 				O_CLOEXEC,
 			0600);
-	if (l->transcript >= 0)
-		return 0;
+	if (file >= 0)
+		return file;
 	err_errno(e, "write a transcript to %s", dir);
 	err_hint(e, "log.transcript asks for it; the person must be able to "
 		    "make files there");
 	return err_kind_set(e, ERR_CONFIG);
 }
 
-int log_open(struct log *l, const struct config *cfg, const char *user,
-	bool wanted, struct err *e)
+/* A socket takes our bytes even when its reader is killed a moment later; one
+ * that is stuck must not hold the session up for ever. */
+static void know_socket(struct log *l)
 {
-	*l = (struct log){.transcript = -1,
+	const struct timeval most = {.tv_sec = SOCKET_S};
+
+	l->is_kept = setsockopt(l->transcript, SOL_SOCKET, SO_SNDTIMEO, &most,
+			     sizeof(most)) == 0;
+}
+
+int log_open(struct log *l, const struct config *cfg, const char *user,
+	bool wanted, int kept, struct err *e)
+{
+	uint64_t mark;
+
+	*l = (struct log){.transcript = kept,
 		.user = user ? user : "unknown",
 		.cell_max = (uint64_t)cfg->limits.output_bytes +
 			    (uint64_t)cfg->limits.tail_bytes};
-	if (cfg->transcript && wanted &&
-		create_transcript(l, cfg->transcript, l->user, e) < 0)
-		return -1;
+	if (getrandom(&mark, sizeof(mark), 0) != (ssize_t)sizeof(mark))
+		return err_errno(e, "begin a transcript");
+	snprintf(l->mark, sizeof(l->mark), "%016" PRIx64, mark);
+	if (kept >= 0) {
+		know_socket(l);
+	} else if (cfg->transcript && wanted) {
+		l->transcript =
+			log_create(cfg->transcript, l->user, getpid(), e);
+		if (l->transcript < 0)
+			return -1;
+	}
 	l->to_syslog = cfg->syslog;
 	if (l->to_syslog)
 		openlog("cellblock", LOG_NDELAY | LOG_PID, LOG_AUTHPRIV);
@@ -133,21 +152,28 @@ static void write_transcript(struct log *l, const void *buf, size_t n)
 		l->error = errno;
 }
 
-static void write_spelt(struct log *l, const char *s, size_t n)
+int log_spell(int fd, const char *s, size_t n)
 {
 	char buf[8];
 	size_t from = 0;
+	int r = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const char *word = spell((unsigned char)s[i], buf);
 
 		if (!word)
 			continue;
-		write_transcript(l, s + from, i - from);
-		write_transcript(l, word, strlen(word));
+		r |= io_write_full(fd, s + from, i - from);
+		r |= io_write_full(fd, word, strlen(word));
 		from = i + 1;
 	}
-	write_transcript(l, s + from, n - from);
+	return r | io_write_full(fd, s + from, n - from);
+}
+
+static void write_spelt(struct log *l, const char *s, size_t n)
+{
+	if (l->transcript >= 0 && log_spell(l->transcript, s, n) < 0)
+		l->error = errno;
 }
 
 static void transcribe_line(struct log *l, const char *text)
@@ -253,6 +279,7 @@ void log_command(struct log *l, const char *line)
 int log_cell_end(struct log *l, const char *verdict, struct err *e)
 {
 	char rest[96];
+	int error;
 
 	if (l->cell_seen > l->cell_max) {
 		snprintf(rest, sizeof(rest),
@@ -262,6 +289,9 @@ int log_cell_end(struct log *l, const char *verdict, struct err *e)
 	}
 	if (verdict[0])
 		transcribe_line(l, verdict);
+	if (l->is_kept && recv(l->transcript, &error, sizeof(error),
+				  MSG_DONTWAIT) == (ssize_t)sizeof(error))
+		l->error = error;
 	if (!l->error || l->told)
 		return 0;
 	l->told = true;

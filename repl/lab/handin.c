@@ -129,19 +129,17 @@ static struct handin_row make_row(const struct handin *h)
 	return row;
 }
 
-static void log_file(const struct handin *h, const struct place_file *f)
+void handin_log(const struct place_draft *p, const struct place_file *f,
+	const char *how)
 {
-	const struct place_draft *p = &h->place;
 	char name[256];
 
-	if (!h->cfg->syslog)
-		return;
 	text_safe(name, sizeof(name), f->name, strlen(f->name));
 	syslog(LOG_INFO,
-		"%s handed in %s/%s: %s, version %" PRIu32 ", receipt %s, "
+		"%s handed in %s/%s%s: %s, version %" PRIu32 ", receipt %s, "
 		"sha256 %s",
-		h->who, p->course, p->exercise, name, f->version, f->receipt,
-		f->sha256);
+		p->person, p->course, p->exercise, how, name, f->version,
+		f->receipt, f->sha256);
 }
 
 /* Answer with the files of the newest version; `fresh`: with the new ones. */
@@ -161,8 +159,8 @@ static void answer_files(const struct handin *h, bool fresh)
 		row.when_s = f->when_s;
 		memcpy(row.name, f->name, sizeof(row.name));
 		memcpy(row.receipt, f->receipt, sizeof(row.receipt));
-		if (fresh)
-			log_file(h, f);
+		if (fresh && h->cfg->syslog)
+			handin_log(&h->place, f, "");
 		answer(h, &row);
 	}
 	row = make_row(h);

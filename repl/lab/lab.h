@@ -34,8 +34,9 @@ struct strbuf;
 
 /* ---- messages of one size each, over packet sockets ---- */
 
-/* Add 1 when a message changes. No version of an order is as large. */
-#define HANDIN_VERSION 0x68616e01
+/* Add 1 when a message changes (tests/layers). No version of an order is as
+ * large. */
+#define HANDIN_VERSION 0x68616e01 /* wire b17e1225 */
 
 enum handin_kind { HANDIN_FILES, HANDIN_LIST };
 
@@ -115,6 +116,8 @@ struct place_draft {
 	char course[65], exercise[65], person[NAME_MAX + 1];
 	struct place_record record; /* of the newest version */
 	bool fresh[PLACE_FILES];    /* which of its files come new */
+	bool only_changed;	    /* a file as the newest version has it is
+				     * dropped; the caller sets it */
 	int64_t quota;
 };
 
@@ -162,6 +165,9 @@ int place_add(
 int place_end(struct place_draft *p, struct place_incoming *in, struct err *e);
 void place_drop(struct place_incoming *in);
 
+/* Take a file that place_begin() has begun out of the version again. */
+void place_withdraw(struct place_draft *p, struct place_incoming *in);
+
 /* Make the version whole, of the moment `when_s`: then p->record has it. 0, or
  * -1 with e: nothing was handed in. */
 int place_commit(struct place_draft *p, int64_t when_s, struct err *e);
@@ -176,6 +182,10 @@ enum past { PAST_NOT, PAST_NOW, PAST_BEFORE };
 enum past past_look(int dir, int64_t moment_s, const char *what);
 
 /* ---- handin.c ---- */
+
+/* Log that a file was handed in, `how`: " at the end", or "". */
+void handin_log(const struct place_draft *p, const struct place_file *f,
+	const char *how);
 
 /* Serve the request over `sock`. Root only. */
 void handin_serve(int sock, const struct handin_ask *ask,

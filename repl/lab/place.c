@@ -441,6 +441,12 @@ int place_add(
 	return io_write_full(in->fd, buf, n) < 0 ? fail(e, in->file.name) : 0;
 }
 
+void place_withdraw(struct place_draft *p, struct place_incoming *in)
+{
+	if (unlinkat(p->temp, in->file.name, 0) == 0)
+		p->record.kept -= blocks(in->file.bytes);
+}
+
 int place_end(struct place_draft *p, struct place_incoming *in, struct err *e)
 {
 	struct place_record *r = &p->record;
@@ -451,6 +457,11 @@ int place_end(struct place_draft *p, struct place_incoming *in, struct err *e)
 		return fail(e, in->file.name);
 	while (i < r->n && strcmp(r->files[i].name, in->file.name) != 0)
 		i++;
+	if (p->only_changed && i < r->n &&
+		!strcmp(r->files[i].sha256, in->file.sha256)) {
+		place_withdraw(p, in);
+		return 0;
+	}
 	if (i == PLACE_FILES)
 		return err_set(e,
 			"you have handed in %d files, and there may "

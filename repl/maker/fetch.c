@@ -104,6 +104,28 @@ int fetch_socket(const void *message, size_t n, struct err *e)
 	return await(conn, message, n, until_ms, e);
 }
 
+/* Root can make all that the maker makes, and more. It asks the maker only for
+ * programs, for which a jail may be ready. */
+static bool is_root(void)
+{
+	return geteuid() == 0;
+}
+
+int fetch_transcript(const struct config *cfg, int *fd, struct err *e)
+{
+	const struct scribe_ask ask = {.version = SCRIBE_VERSION};
+	bool must = cfg->maker == MAKER_REQUIRE || config_is_bound(cfg);
+
+	*fd = -1;
+	if (is_root() || cfg->maker == MAKER_OFF ||
+		(cfg->maker != MAKER_REQUIRE && access(SERVICE_PATH, F_OK) < 0))
+		return 0;
+	*fd = fetch_socket(&ask, sizeof(ask), e);
+	if (*fd >= 0 || !must)
+		return 0;
+	return err_wrap(e, "the transcript");
+}
+
 static int fill(struct fetch *f, const struct jail_spec *spec, struct err *e)
 {
 	struct config system = {0};
@@ -116,13 +138,6 @@ static int fill(struct fetch *f, const struct jail_spec *spec, struct err *e)
 		r = order_fill(&f->order, spec, f->cfg, &system, e);
 	config_fini(&system);
 	return r;
-}
-
-/* Root can make all that the maker makes, and more. It asks the maker only for
- * programs, for which a jail may be ready. */
-static bool is_root(void)
-{
-	return geteuid() == 0;
 }
 
 /* True if we may not make the session when the maker fails. */

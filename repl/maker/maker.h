@@ -7,6 +7,10 @@
  *	courier.c	asks the maker for a front end that is confined
  *	service.c	cellblock --maker: sessions for permitted users
  *	spares.c	the jails that the service makes ahead
+ *	scribe.c	keeps a transcript for a front end
+ *	left.c		hands in what an exam's session leaves in its home
+ *	proctor.c	ends sessions from before an exam
+ *	policy.c	the system's configuration for a person
  *	account.c	the file of who had a session, and what it used
  *	summary.c	cellblock --report: what that file says
  */
@@ -26,6 +30,7 @@
 struct config;
 struct err;
 struct jail;
+struct person;
 struct setup;
 struct spares_shared;
 
@@ -120,6 +125,10 @@ int fetch_begin(struct jail **out, const struct jail_spec *spec,
 int fetch_await(struct jail **out, const struct jail_spec *spec,
 	struct fetch *f, struct err *e);
 
+/* Have root's service keep the transcript: *fd is a socket for it, or -1 where
+ * this process writes it itself. 0, or -1 with e: there can be none. */
+int fetch_transcript(const struct config *cfg, int *fd, struct err *e);
+
 /* Send the maker a message of `n` bytes, and wait for the socket that the
  * answer brings; or -1 with e. */
 int fetch_socket(const void *message, size_t n, struct err *e);
@@ -145,6 +154,72 @@ int courier_start(struct err *e);
  * at SERVICE_PATH) and make sessions until a signal ends the service. With
  * `tell`, say on stderr for whom. Root only. 0, or -1 with e. */
 int service_run(const char *path, bool quiet, bool tell, struct err *e);
+
+/* ---- policy.c ---- */
+
+/* Load the system's configuration for a person. 0, or -1 with e. */
+int policy_load(const struct person *person, struct config *cfg, struct err *e);
+
+/* Note that the exam has ended, if the clock says so. True if it has ended
+ * before, though the clock says otherwise now. Root only. */
+bool policy_exam_ended(const struct config *cfg);
+
+/* Refuse what is before or after the exam, if there is one: as exam_check(),
+ * and an exam that has ended does not go on when the clock is set back. 0, or
+ * -1 with e. */
+int policy_keep_exam(const struct config *cfg, struct err *e);
+
+/* ---- scribe.c ---- */
+
+/* To the service, which answers with a socket: what is written there is the
+ * transcript. Add 1 when the message changes (tests/layers). */
+#define SCRIBE_VERSION 0x74726e01 /* wire 3890b5ff */
+
+struct scribe_ask {
+	uint32_t version;
+};
+
+/* Whose transcript it is. */
+struct scribe_of {
+	const char *name;
+	uid_t uid;
+	pid_t front;
+};
+
+struct scribe {
+	int file, lock;
+	char mark[20];
+};
+
+/* True if a first message of `n` bytes asks for a transcript. */
+bool scribe_is_asked(const struct scribe_ask *ask, size_t n);
+
+/* Begin the file; end what was not run. 0, or -1 with e. */
+int scribe_open(struct scribe *s, const struct config *cfg,
+	const struct scribe_of *of, struct err *e);
+void scribe_close(struct scribe *s);
+
+/* Write down what comes over `sock`, until its other end is closed. */
+_Noreturn void scribe_run(struct scribe *s, int sock);
+
+/* ---- left.c ---- */
+
+/* Hand in what `home` (borrowed) has, when nothing of the session runs any
+ * more. A failure goes to syslog. */
+void left_hand_in(const struct config *cfg, const char *person, int home);
+
+/* ---- proctor.c ---- */
+
+/* Note in SERVICE_DIR that a session of the maker's has begun, which ends at
+ * `until_s` (0: it is in no exam). */
+void proctor_note(uid_t id, uid_t person, pid_t front, int64_t until_s);
+
+/* True if the configuration may have an exam, and there is a session. */
+bool proctor_is_wanted(void);
+
+/* Tell the sessions of those whose exam begins soon, and end those that began
+ * before it, in a child of the service. Takes seconds. */
+void proctor_look(void);
 
 /* ---- account.c ---- */
 

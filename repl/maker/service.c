@@ -75,6 +75,10 @@
 #define REQUEST_MS 2000
 #define ALARM_S 10
 #define TAKE_ALARM_S 60
+/* How often sessions from before an exam are looked for; and how long that may
+ * take. */
+#define EXAMS_MS 10000
+#define EXAMS_ALARM_S 300
 
 #define LOG_NAME "cellblock-maker"
 
@@ -106,15 +110,19 @@ struct service {
 	struct service_place *places; /* shared with the children */
 	int signals;		      /* a signalfd */
 	struct spares spares;
-	int64_t next_ms; /* when to fork the next child that waits; 0: one
-			  * waits, or no place is free */
-	bool failed;	 /* the last fork failed */
-	int unclosed;	 /* connections (refuse()) */
+	int64_t next_ms;  /* when to fork the next child that waits; 0: one
+			   * waits, or no place is free */
+	bool failed;	  /* the last fork failed */
+	int unclosed;	  /* connections (refuse()) */
+	int64_t exams_ms; /* when to look at exams again */
+	pid_t proctor;	  /* looks; 0: nobody does */
 	pid_t pid;
 	const char *below;
 	const char *path; /* of a socket that we made; NULL: there is none */
 	bool tell;
 };
+
+enum service_wants { WANTS_SESSION, WANTS_HANDIN, WANTS_TRANSCRIPT };
 
 /* A client and its request. */
 struct maker_client {
@@ -125,8 +133,9 @@ struct maker_client {
 	union {
 		struct order order;
 		struct handin_ask ask;
+		struct scribe_ask scribe;
 	};
-	bool hands_in; /* it is an `ask` */
+	enum service_wants wants;
 	struct service *service;
 	struct service_place *place;
 };
@@ -141,26 +150,6 @@ static void leave_log(void)
 }
 
 /* ---- a child: one request ---- */
-
-static int load_config(struct maker_client *v, struct err *e)
-{
-	struct config_errors errors = {0};
-	struct config_where where = {.system_dir = CONFIG_SYSTEM_DIR,
-		.home = v->person.account_home,
-		.user = v->person.name,
-		.groups = (const char *const *)v->person.groups,
-		.ngroups = v->person.n_groups,
-		.login = true};
-	int r = config_load(&v->cfg, &where, &errors);
-
-	if (r < 0) {
-		err_set(e, "the system's configuration is not in order: %.300s",
-			errors.list.n ? errors.list.items[0] : "");
-		err_kind_set(e, ERR_CONFIG);
-	}
-	config_errors_fini(&errors);
-	return r;
-}
 
 /* A person has an account. Any user can own thousands of uids without one
  * (subuid(5)), and each would count as another person. */
@@ -186,7 +175,7 @@ static int look_up(struct maker_client *v, struct err *e)
 	const struct config *cfg = &v->cfg;
 	uid_t uid = v->cred.uid;
 
-	if (find_person(v, e) < 0 || load_config(v, e) < 0)
+	if (find_person(v, e) < 0 || policy_load(&v->person, &v->cfg, e) < 0)
 		return -1;
 	if (uid >= cfg->uids.lo && uid <= cfg->uids.hi) {
 		err_set(e, "cellblock-maker refuses uid %u, which is for jails",
@@ -198,7 +187,7 @@ static int look_up(struct maker_client *v, struct err *e)
 		err_hint(e, "session.maker = off (%s)",
 			config_source(cfg, "session.maker"));
 	} else {
-		return exam_check(cfg, e);
+		return 0;
 	}
 	return err_kind_set(e, ERR_CONFIG);
 }
@@ -214,7 +203,10 @@ static int receive(int conn, struct maker_client *v, struct err *e)
 		return err_set(e, "read a request: it holds descriptors");
 	n = io_recv_fds(
 		conn, &v->order, sizeof(v->order), NULL, 0, MSG_DONTWAIT);
-	v->hands_in = n > 0 && asked_is_ours(&v->ask, (size_t)n);
+	if (n > 0 && asked_is_ours(&v->ask, (size_t)n))
+		v->wants = WANTS_HANDIN;
+	else if (n > 0 && scribe_is_asked(&v->scribe, (size_t)n))
+		v->wants = WANTS_TRANSCRIPT;
 	if (n < 0)
 		return err_errno(e, "read a request");
 	/* From here on the client can send nothing more. */
@@ -222,7 +214,11 @@ static int receive(int conn, struct maker_client *v, struct err *e)
 		return err_errno(e, "read a request");
 	if (io_look_at_first(conn) != IO_FIRST_NOTHING)
 		return err_set(e, "read a request: more than one came");
-	if (v->hands_in)
+	/* What was handed in is shown after the exam, too. */
+	if (!(v->wants == WANTS_HANDIN && v->ask.kind == HANDIN_LIST) &&
+		policy_keep_exam(&v->cfg, e) < 0)
+		return -1;
+	if (v->wants != WANTS_SESSION)
 		return 0;
 	if (order_check(&v->order, (size_t)n, &v->cfg, e) < 0)
 		return -1;
@@ -262,6 +258,7 @@ static void account_for(const struct maker_client *v, uid_t id)
 		.from = v->order.from};
 
 	account_begin(&v->cfg, &b);
+	proctor_note(id, v->cred.uid, v->cred.pid, v->cfg.exam_end_s);
 }
 
 /* The warden, which this process is now, calls this before it gives root up. */
@@ -281,6 +278,15 @@ static void tell_end(const struct jail_spec *spec, const struct spec_end *end)
 	const struct maker_client *v = spec->made->arg;
 
 	account_end(&v->cfg, end);
+}
+
+/* So does it when no process of an exam's session is left. */
+static void take_home(const struct jail_spec *spec, int home)
+{
+	const struct maker_client *v = spec->made->arg;
+
+	policy_exam_ended(&v->cfg);
+	left_hand_in(&v->cfg, v->person.name, home);
 }
 
 /* How many sessions and programs a person may have: a part of the host's. */
@@ -309,6 +315,9 @@ static void make_spec(const struct maker_client *v, struct spec_made *made,
 		.tell = tell,
 		.ended = cfg->accounting ? tell_end : NULL,
 		.accounting = cfg->accounting,
+		.left = v->order.mode == SPEC_SESSION && exam_hands_in(cfg)
+				? take_home
+				: NULL,
 		.arg = v};
 	spec->front = v->cred.pid;
 	spec->parent = v->service->pid;
@@ -417,6 +426,36 @@ static _Noreturn void take_in(const struct maker_client *v, int conn)
 	leave(v->service, v->place);
 }
 
+/* ---- a child: it keeps a transcript ---- */
+
+static _Noreturn void write_down(const struct maker_client *v, int conn)
+{
+	const struct scribe_of of = {.name = v->person.name,
+		.uid = v->cred.uid,
+		.front = v->cred.pid};
+	struct scribe scribe;
+	struct err e = {0};
+	int pair[2], r = scribe_open(&scribe, &v->cfg, &of, &e);
+
+	if (r == 0 &&
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		r = err_errno(&e, "keep a transcript");
+	if (r < 0) {
+		jail_refuse(conn, &e);
+		leave(v->service, v->place);
+	}
+	io_refuse_fds(pair[1]);
+	r = jail_hand_over(conn, pair[0]);
+	close(pair[0]);
+	close(conn);
+	alarm(0);
+	note(v->service, v->place, PLACE_LEFT);
+	drop_shared(v->service);
+	if (r < 0)
+		_exit(1);
+	scribe_run(&scribe, pair[1]);
+}
+
 /* ---- a child: a request that has come ---- */
 
 static _Noreturn void serve(
@@ -434,12 +473,16 @@ static _Noreturn void serve(
 		jail_refuse(conn, &e);
 		leave(s, mine);
 	}
-	if (v.hands_in)
+	if (v.wants == WANTS_HANDIN)
 		take_in(&v, conn);
+	if (v.wants == WANTS_TRANSCRIPT)
+		write_down(&v, conn);
 	make_spec(&v, &made, &spec);
 	mine->logged = v.cfg.syslog;
 	snprintf(mine->name, sizeof(mine->name), "%s", v.person.name);
-	hand_spare_over(&v, conn, &spec);
+	/* The janitor of a spare does not know whose home it will have. */
+	if (!made.left)
+		hand_spare_over(&v, conn, &spec);
 	/* Without a spare, `-e` is a program like any other. */
 	if (spec.mode == SPEC_CELL)
 		spec.mode = SPEC_PROGRAM;
@@ -459,7 +502,7 @@ static void make_ahead(void *service, enum spec_mode mode,
 
 	leave_log();
 	v.service = service;
-	if (load_config(&v, &e) < 0)
+	if (policy_load(&v.person, &v.cfg, &e) < 0)
 		return;
 	order_fill_all(&v.order, mode, &v.cfg);
 	make_spec(&v, &made, &spec);
@@ -654,6 +697,8 @@ static void reap(struct service *s)
 
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
 		spares_reap(&s->spares, pid);
+		if (pid == s->proctor)
+			s->proctor = 0;
 		for (size_t i = 0; i < PLACES; i++)
 			if (s->places[i].child == pid) {
 				s->places[i].child = 0;
@@ -693,8 +738,35 @@ static int timeout_ms(struct service *s)
 	int64_t left = s->next_ms - now_ms();
 	int next_ms = left > 0 ? (int)left : 0;
 
-	return s->next_ms && (spares_ms < 0 || next_ms < spares_ms) ? next_ms
-								    : spares_ms;
+	int64_t exams_ms = s->exams_ms - now_ms();
+
+	if (s->next_ms && (spares_ms < 0 || next_ms < spares_ms))
+		spares_ms = next_ms;
+	if (spares_ms >= 0 && spares_ms < exams_ms)
+		return spares_ms;
+	return exams_ms > 0 ? (int)exams_ms : 0;
+}
+
+/* See to it from time to time that nobody goes on in an exam with a session
+ * from before. */
+static void look_after_exams(struct service *s)
+{
+	if (now_ms() < s->exams_ms)
+		return;
+	s->exams_ms = now_ms() + EXAMS_MS;
+	if (s->proctor || !proctor_is_wanted())
+		return;
+	s->proctor = fork();
+	if (s->proctor == 0) {
+		leave_log();
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		signal(SIGALRM, SIG_DFL);
+		alarm(EXAMS_ALARM_S);
+		proctor_look();
+		_exit(0);
+	}
+	if (s->proctor < 0)
+		s->proctor = 0;
 }
 
 static int loop(struct service *s, struct err *e)
@@ -707,6 +779,7 @@ static int loop(struct service *s, struct err *e)
 	for (;;) {
 		keep_one_waiting(s);
 		spares_turn(&s->spares);
+		look_after_exams(s);
 		tell_spares(s, &told);
 		p[1] = spares_poll(&s->spares);
 		n = 2 + (s->next_ms && !s->failed ? watch(s, p + 2) : 0);
@@ -747,7 +820,7 @@ static int make_dir(struct err *e)
 static int open_spares(struct service *s, struct err *e)
 {
 	static struct maker_client v;
-	int most = load_config(&v, e) == 0 ? v.cfg.spares : 0;
+	int most = policy_load(&v.person, &v.cfg, e) == 0 ? v.cfg.spares : 0;
 
 	config_fini(&v.cfg);
 	return spares_open(&s->spares, most, make_ahead, s, e);

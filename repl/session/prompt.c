@@ -108,10 +108,13 @@ static void tell_exam(struct session *s)
 
 	exam_write(end, sizeof(end), s->cfg->limits.until_s);
 	if (exam_is_set(s->cfg) && left > 0)
-		session_frame(s, "exam: %s left, until %s%s",
+		session_frame(s, "exam: %s left, until %s%s%s",
 			text_time(shown, (left + 59) / 60 * 60000), end,
 			s->cfg->transcript ? " · all that you type is recorded"
-					   : "");
+					   : "",
+			exam_hands_in(s->cfg)
+				? " · the files of the home are handed in then"
+				: "");
 }
 
 static void tell_no_history(struct session *s)

@@ -58,8 +58,9 @@ class Accounts:
             self.dir = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-people-"))
             self.dir.chmod(0o755)
         name = f"cellblock-test-m{secrets.token_hex(3)}"
-        run("useradd", "-r", "-U", "-M", "-d", str(self.dir / name), "-s",
-            "/bin/sh", name)
+        # The password is none, but the account is not locked: sshd asks.
+        run("useradd", "-r", "-U", "-M", "-p", "*", "-d",
+            str(self.dir / name), "-s", "/bin/sh", name)
         self.made.append(name)
         return name, pwd.getpwnam(name).pw_uid, self.dir / name
 

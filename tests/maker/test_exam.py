@@ -40,8 +40,7 @@ class Exam:
         self.transcripts = host.dir / "transcripts"
         self.folder.mkdir()
         self.folder.chmod(0o777)
-        self.transcripts.mkdir()
-        self.transcripts.chmod(0o1733)
+        self.transcripts.mkdir(mode=0o700)
 
     def set(self, begin, end):
         """For the first of the two people, by the account's group."""
@@ -242,6 +241,9 @@ def test_a_student_who_tries_everything(host, exam):
     for pid in hosttree.descendants(s.pid):
         os.kill(pid, signal.SIGKILL)
     os.kill(s.pid, signal.SIGKILL)
+    # What was shown is on its way to a process of root's.
+    hosttree.until(lambda: "the front end has gone" in exam.written().split(
+        "last = 'words'")[-1], "the end of the transcript")
     text = exam.written()
     for said in ("answer = 6 * 7; answer", "\n42\n", "before the end",
                  "last = 'words'; last", "\n'words'\n", ":upload /etc/passwd",

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * left.c - hands in what an exam's session leaves in its home
+ *
+ * Runs in:   root: the janitor of the session, when no process of it is left
+ * Holds:     the directory that the home was
+ * Trusts:    the system's configuration, and the clock of the host. Names and
+ *            bytes are a stranger's: jail_left_open() stays beneath the home
+ * Leaves:    a version of the person's, if something is new; syslog has each
+ *            file, and each that is left out
+ */
+#include "repl/maker/maker.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/base/path.h"
+#include "jail/jail.h"
+#include "repl/config/config.h"
+#include "repl/files/files.h"
+#include "repl/lab/lab.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What is made of the path of a file in a directory: its name. */
+#define JOINS '_'
+
+static void note(const struct place_draft *p, const char *path, const char *why)
+{
+	char safe[256];
+
+	text_safe(safe, sizeof(safe), path, strlen(path));
+	syslog(LOG_WARNING, "%s: %s was not handed in at the end: %s",
+		p->person, safe, why);
+}
+
+/* The name of a file whose path has directories. -1: it can have none. */
+static int name_file(const char *path, char name[static NAME_MAX + 1])
+{
+	size_t n = strlen(path);
+
+	if (n > NAME_MAX)
+		return -1;
+	for (size_t i = 0; i <= n; i++)
+		name[i] = path[i] == '/' ? JOINS : path[i];
+	return asked_may_be_name(name) ? 0 : -1;
+}
+
+static int copy(
+	struct place_draft *p, struct place_incoming *in, int fd, struct err *e)
+{
+	char piece[16 << 10];
+
+	while (in->left > 0) {
+		size_t most = in->left < (int64_t)sizeof(piece)
+				      ? (size_t)in->left
+				      : sizeof(piece);
+		ssize_t n = io_read_full(fd, piece, most);
+
+		if (n <= 0)
+			return n < 0 ? err_errno(e, "read it")
+				     : err_set(e, "it is shorter than it was");
+		if (place_add(in, piece, (size_t)n, e) < 0)
+			return -1;
+	}
+	return place_end(p, in, e);
+}
+
+static int take_file(struct place_draft *p, int home, const struct jail_file *f,
+	struct err *e)
+{
+	auto_close int fd = jail_left_open(home, f->path, e);
+	struct place_incoming in = {.fd = -1};
+	char name[NAME_MAX + 1];
+	struct stat st;
+	int r;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		return err_errno(e, "look at it");
+	if (name_file(f->path, name) < 0)
+		return err_set(e, "no file can have that name there");
+	r = place_begin(p, &in, name, st.st_size, e);
+	if (r == 0) {
+		r = copy(p, &in, fd, e);
+		if (r < 0)
+			place_withdraw(p, &in);
+	}
+	place_drop(&in);
+	return r;
+}
+
+static void take_files(struct place_draft *p, const struct config *cfg,
+	int home, const struct jail_files *files)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		const struct jail_file *f = &files->v[i];
+		struct err e = {0};
+
+		if (f->type == 'f' &&
+			transfer_matches(cfg->exam_hand_in, f->path) &&
+			take_file(p, home, f, &e) < 0)
+			note(p, f->path, e.msg);
+	}
+	if (files->truncated)
+		note(p, "more files", "the home has too many");
+}
+
+/* Make the version, if a file of it is new. */
+static int commit(struct place_draft *p, int64_t when_s, struct err *e)
+{
+	const struct place_record *r = &p->record;
+	size_t fresh = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		fresh += p->fresh[i];
+	if (!fresh) {
+		syslog(LOG_INFO,
+			"%s: the session has ended, and its home has nothing "
+			"new to hand in",
+			p->person);
+		return 0;
+	}
+	if (place_commit(p, when_s, e) < 0)
+		return -1;
+	for (size_t i = 0; i < r->n; i++)
+		if (p->fresh[i])
+			handin_log(p, &r->files[i], " at the end");
+	return 0;
+}
+
+static int hand_in(struct place_draft *p, const struct config *cfg,
+	const char *person, int home, struct err *e)
+{
+	int64_t now = time(NULL), end = cfg->exam_end_s;
+	int64_t when_s = now < end ? now : end;
+	struct jail_files files = {0};
+	int r;
+
+	*p = (struct place_draft){.dir = -1, .temp = -1};
+	if (cfg->lab.due_s && when_s > cfg->lab.due_s)
+		return err_set(e, "lab.deadline was before");
+	if (place_open(p, cfg, person, e) < 0)
+		return -1;
+	p->only_changed = true;
+	r = jail_left_list(home, &files, e);
+	if (r == 0) {
+		take_files(p, cfg, home, &files);
+		r = commit(p, when_s, e);
+	}
+	jail_files_free(&files);
+	return r;
+}
+
+void left_hand_in(const struct config *cfg, const char *person, int home)
+{
+	struct place_draft p;
+	struct err e = {0};
+
+	if (hand_in(&p, cfg, person, home, &e) < 0)
+		syslog(LOG_ERR,
+			"%s: what the home has was not handed in at the end: "
+			"%s",
+			person, e.msg);
+	place_close(&p);
+}

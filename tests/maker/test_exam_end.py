@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: MIT
+"""What an exam leaves: what is handed in at its end, and a transcript of
+root's; and the clock of the host, which may be set back."""
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import stat
+import subprocess
+import time
+
+import pytest
+
+import hindered
+import hosttree
+from makerhost import as_any_other
+from test_exam import POLICY, at, begin
+
+LAB = """[lab]
+course = python1
+exercise = exam
+submit = {place}/{{course}}
+"""
+
+
+class Exam:
+    def __init__(self, host):
+        self.host = host
+        self.folder = host.dir / "exam"
+        self.folder.mkdir()
+        # Nobody but root reaches either.
+        self.transcripts = host.dir / "transcripts"
+        self.place = host.dir / "submissions"
+        for p in self.transcripts, self.place:
+            p.mkdir(mode=0o700)
+
+    def set(self, start, end, more="", lab=""):
+        self.host.policy(
+            LAB.format(place=self.place) + lab
+            + POLICY.format(begin=at(start), end=at(end), folder=self.folder,
+                            transcripts=self.transcripts) + more,
+            f"groups/{self.host.people[0].name}.conf")
+
+    def of(self, person):
+        """{name: text} of the newest version."""
+        there = self.place / "python1/exam" / person.name
+        versions = [int(p.name) for p in there.glob("[1-9]*")]
+        if not versions:
+            return {}
+        return {p.name: p.read_text()
+                for p in (there / str(max(versions))).iterdir()}
+
+    def until(self, person, names):
+        hosttree.until(lambda: set(self.of(person)) == set(names),
+                       f"{names} of {person.name}", 60)
+        return self.of(person)
+
+    def transcript(self, s=None):
+        """Of the only session, or of the one whose front end `s` is."""
+        found = [p for p in self.transcripts.iterdir()
+                 if s is None or p.name.endswith(f"-{s}.log")]
+        assert len(found) == 1, found
+        return found[0]
+
+
+@pytest.fixture(name="exam")
+def _exam(host):
+    return Exam(host)
+
+
+def write(s, name, text):
+    s.run(f"_ = open({name!r}, 'w').write({text!r})")
+
+
+# ---- what is handed in ----
+
+@as_any_other
+def test_everything_is_handed_in_at_the_end(host, exam, spare):
+    begin(host, spare)
+    ann, bob = host.people
+    exam.set(-60, 14)
+    s = ann.session().start()
+    s.run("import os; os.makedirs('more/deep')")
+    for name in "a.py", ".hidden", "more/deep/b.txt":
+        write(s, name, name)
+    s.run("os.symlink('/etc/passwd', 'link'); os.mkfifo('pipe')")
+    s.type("while True: pass\r")
+    s.expect("the exam has ended")
+    s.expect(r"handed in a\.py · 4 B · 1st version · receipt [0-9a-f]{4}-")
+    s.wait_exit()
+    assert exam.of(ann) == {"a.py": "a.py",
+                            "more_deep_b.txt": "more/deep/b.txt"}
+    assert "handed in more_deep_b.txt" in s.all_text()
+    # The control: somebody who writes no exam.
+    t = bob.session().start()
+    write(t, "x.py", "x")
+    t.leave()
+    assert exam.of(bob) == {}
+
+
+WAYS = {"left": lambda s: s.leave(),
+        "killed": lambda s: s.wait_exit(),
+        "hung up": lambda s: s.close()}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_session_leaves_is_handed_in(host, exam, way):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    s = ann.session("-q").start()
+    for name in "a.py", "b.py":
+        write(s, name, f"# {name}\n")
+    assert "1st version" in s.run(":submit a.py")
+    write(s, "b.py", "# at last\n")
+    if way == "killed":
+        for pid in hosttree.descendants(s.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    if way == "hung up":
+        s.type("while True: pass\r")
+        ann.open.remove(s)
+    WAYS[way](s)
+    if way == "hung up":    # it would linger
+        ann.end_sessions()
+    assert exam.until(ann, ["a.py", "b.py"])["b.py"] == "# at last\n"
+    there = exam.place / "python1/exam" / ann.name
+    assert {p.name for p in there.iterdir()} == {"1", "2", ".1", ".2"}
+
+
+def test_a_session_without_anything_new_makes_no_version(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    s = ann.session("-q").start()
+    write(s, "a.py", "1")
+    s.run(":submit a.py")
+    s.leave()
+    ann.session("-q").start().leave()
+    there = exam.place / "python1/exam" / ann.name
+    assert {p.name for p in there.iterdir()} == {"1", ".1"}
+
+
+def test_what_is_too_much_is_left_out_and_the_rest_is_handed_in(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600, lab="quota = 64K\n", 
+             more="[exam]\nhand_in = *.py\n")
+    s = ann.session("-q").start()
+    for name, size in ("a.py", 10), ("big.py", 100_000), ("z.py", 20), \
+            ("notes.txt", 5):
+        write(s, name, "x" * size)
+    # A home that is full takes nothing away from what is there.
+    s.run("f = open('.full', 'wb')\ntry:\n    while True:"
+          " f.write(bytes(1 << 20))\nexcept OSError: pass\n")
+    s.leave()
+    assert set(exam.until(ann, ["a.py", "z.py"])) == {"a.py", "z.py"}
+
+
+def test_a_deadline_before_the_end_holds(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600, lab=f"deadline = {at(-1)}\n")
+    s = ann.session("-q").start()
+    write(s, "a.py", "1")
+    s.leave()
+    assert exam.of(ann) == {}
+
+
+# ---- the transcript ----
+
+def test_a_transcript_is_roots_and_whole_whatever_is_killed(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    s = ann.session("-q").start()
+    s.run("answer = 6 * 7; answer")
+    s.run(r"print('\x1b[31mred\x07')")
+    s.run(":limits")
+    path = exam.transcript()
+    assert path.stat().st_uid == 0 and path.stat().st_gid == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    # All that the person may signal, from a shell of their own.
+    s.type("print('last words', flush=True); import time; time.sleep(999)\r")
+    s.expect("last words")
+    ann.asks("""
+import os, signal
+for name in os.listdir('/proc'):
+    try:
+        if name.isdigit() and int(name) != os.getpid():
+            os.kill(int(name), signal.SIGKILL)
+    except OSError:
+        pass
+for path in %r, %r:
+    for act in os.unlink, os.truncate, open:
+        try:
+            act(path, 0) if act is os.truncate else act(path)
+            print('!', act)
+        except OSError:
+            pass
+""" % (str(path), str(path.parent)))
+
+    def text():
+        return path.read_text()
+    hosttree.until(lambda: "the front end has gone" in text(), "its end")
+    ours = re.match(rf"\n# (\w{{16}}) transcript of {ann.name} \(uid "
+                    rf"{ann.uid}\), process \d+, kept by root, \d+\n", text())
+    for said in ("answer = 6 * 7; answer", "\n42\n", r"\x1b[31mred\x07",
+                 ":limits", "\nlast words\n", f"# {ours[1]} the front end"):
+        assert said in text(), (said, text())
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", text())
+
+
+def test_a_full_disk_is_said_and_ends_nothing(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    subprocess.run([*host.inside(), "mount", "-t", "tmpfs", "-o", "size=64k",
+                    "x", str(exam.transcripts)], check=True)
+    s = ann.session("-q").start()
+    s.run("for i in range(3000): print('x' * 70)")
+    s.run("1 + 1")
+    s.expect("the transcript of this session has a gap: No space left")
+    assert s.run("2 + 2") == "4"
+    s.leave()
+
+
+def test_programs_are_written_down_too(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    for command, stdin in ("input() * 3", b"abc\n"), ("", b"print('homework')"):
+        p = ann.run("--login", stdin=stdin,
+                    env={"SSH_ORIGINAL_COMMAND": command} if command else
+                    {"SSH_CONNECTION": "192.0.2.7 1 192.0.2.1 22"})
+        assert p.code == 0, p
+    text = "".join(p.read_text() for p in exam.transcripts.iterdir())
+    for said in ("input() * 3", "'abcabcabc'", "print('homework')",
+                 "\nhomework\n", "from 192.0.2.7", "ended with status 0"):
+        assert said in text, (said, text)
+
+
+def test_without_a_transcript_there_is_no_session(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    s = ann.session("-q").start()
+    exam.transcripts.rmdir() if not list(exam.transcripts.iterdir()) else \
+        exam.transcripts.rename(host.dir / "moved")
+    p = ann.run("--login", env={"SSH_ORIGINAL_COMMAND": "1 + 1"})
+    assert p.code == 78 and b"transcript" in p.err and p.out == b"", p
+    # One that goes on is written down where the directory is now.
+    s.run("'moved'")
+    s.leave()
+    assert "'moved'" in next((host.dir / "moved").iterdir()).read_text()
+
+
+def test_a_client_of_ones_own_gets_no_more_than_a_file(host, exam):
+    begin(host)
+    ann, bob = host.people
+    exam.set(-60, 3600)
+    scribe = """
+import order, re, socket, struct
+text = (order.TOP / 'repl/maker/maker.h').read_text()
+V = int(re.search(r'SCRIBE_VERSION (\\w+)', text)[1], 16)
+ok, s = order.ask(struct.pack('=I', V))
+"""
+    assert "log.transcript names no directory" in bob.asks(
+        scribe + "print(ok, s)")
+    ann.asks(scribe + r"""
+assert ok, s
+t = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=s.detach())
+t.setblocking(True)
+ours, theirs = socket.socketpair()
+try:
+    socket.send_fds(t, [b'\x1b]0;me\x07mine\n'], [theirs.fileno()])
+except OSError:     # the kernel refuses to send descriptors
+    t.sendall(b'\x1b]0;me\x07mine\n')
+t.close()
+""")
+    path = exam.transcript()
+    hosttree.until(lambda: "has gone" in path.read_text(), "the end")
+    assert r"\x1b]0;me\x07mine" in path.read_text()
+    hosttree.until(lambda: not scribes(), "the end of the scribe")
+
+
+def scribes():
+    return {p for p in hosttree.mine()
+            if hosttree.status_of(p).get("Name") == "cellblock-scrib"}
+
+
+def test_a_transcript_goes_on_when_the_service_starts_again(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    s = ann.session("-q").start()
+    host.kill(signal.SIGTERM)
+    host.start()
+    s.run("'after that'")
+    s.leave()
+    hosttree.until(lambda: "has gone" in exam.transcript().read_text(),
+                   "its end")
+    assert "\n'after that'\n" in exam.transcript().read_text()
+
+
+# ---- who was there before ----
+
+def test_who_stays_from_before_is_told_and_then_ended(host, exam):
+    begin(host)
+    ann, bob = host.people
+    s, other = ann.session().start(), bob.session().start()
+    write(s, "a.py", "of before")
+    program = ann.popen("-c", "import time; time.sleep(3600)")
+    hosttree.until(lambda: len(list(pathlib.Path(
+        f"/proc/{host.holder.pid}/root/run/cellblock/sessions").iterdir()))
+        == 3, "the notes")
+    exam.set(14, 3600)
+    s.expect(r"the exam begins at .*\s+session\s+ends\s+(¦\s+)?then")
+    s.expect("the exam begins$|by root: the exam begins")
+    s.wait_exit()
+    assert program.wait(timeout=60) != 0
+    assert other.run("6 * 7") == "42"
+    other.leave()
+    s = ann.session("-q").start()
+    assert s.run("1 + 1") == "2"
+    s.leave()
+
+
+def test_who_came_before_the_file_of_an_exam_that_goes_on(host, exam):
+    begin(host)
+    ann, _ = host.people
+    s = ann.session().start()
+    exam.set(-60, 3600)
+    s.expect("ended by root: the exam begins", deadline=60)
+    s.wait_exit()
+    # One that is in the exam goes on.
+    s = ann.session("-q").start()
+    s.run("import time; time.sleep(12)")
+    assert s.run("1 + 1") == "2"
+    s.leave()
+
+
+def test_a_front_end_that_does_not_listen_loses_its_jail(host, exam):
+    begin(host)
+    ann, _ = host.people
+    s = ann.session().start()
+    s.type("while True: pass\r")
+    front = [p for p in [s.pid, *hosttree.descendants(s.pid)]
+             if hosttree.status_of(p).get("Name") == "cellblock"]
+    for pid in front:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(1.1)     # the exam begins in a later second
+    exam.set(0, 3600)
+    notes = pathlib.Path(
+        f"/proc/{host.holder.pid}/root/run/cellblock/sessions")
+    ids = {int(p.name) for p in notes.iterdir()}
+
+    def runs():
+        return any(int(hosttree.status_of(p).get("Uid", "0").split()[0])
+                   in ids for p in hosttree.mine())
+    assert runs()
+    hosttree.until(lambda: not runs(), "the end of the jail", 60)
+    for pid in front:
+        os.kill(pid, signal.SIGCONT)
+    s.wait_exit()
+
+
+# ---- the clock of the host ----
+
+class Clock:
+    """Of the maker and its children; a front end has the host's own."""
+
+    def __init__(self, host):
+        self.base, self.env = host.dir, {}
+        self.clocks = hindered.Clocks(self)
+        host.under = ["env", *(f"{k}={v}" for k, v in self.env.items())]
+        self.set = self.clocks.set
+
+
+def test_an_exam_that_has_ended_stays_ended(host, exam):
+    clock = Clock(host)
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 1800)
+    s = ann.session("-q").start()
+    write(s, "a.py", "1")
+    clock.set(day=3600)
+    s.expect("the exam has ended")
+    s.wait_exit()
+    assert exam.until(ann, ["a.py"])
+    clock.set(day=0)
+    p = ann.run("-c", "print(1)")
+    assert p.code == 78 and b"the exam ended at" in p.err \
+        and b"was set back since" in p.err and p.out == b"", p
+    exam.set(-60, 2400)
+    assert ann.run("-c", "print(1)").out == b"1\n"
