@@ -42,7 +42,7 @@ struct terminal;
 /* ---- the wire ---- */
 
 #define ATTACH_MAGIC 0x6b626c63u /* never changes */
-#define ATTACH_VERSION 1
+#define ATTACH_VERSION 1	 /* wire de0c39ad */
 #define ATTACH_TEXT 512
 /* The namespace, standard input, output and errors, and the terminal opened
  * again for output without blocking (optional). */
