@@ -202,7 +202,7 @@ void handin_serve(int sock, const struct handin_ask *ask,
 	struct handin h = {.sock = sock,
 		.cfg = cfg,
 		.who = person,
-		.place = {.dir = -1, .temp = -1},
+		.place = {.dir = -1, .lock = -1, .temp = -1},
 		.piece = malloc(HANDIN_PIECE)};
 	bool fresh = ask->kind == HANDIN_FILES;
 	struct err e = {0};

@@ -11,9 +11,10 @@
  *
  * On the disk, in the directory that lab.submit names:
  *
- *	EXERCISE/PERSON/N/FILE	version N: the files of version N-1 (hard
- *links), and those that were handed in again or new EXERCISE/PERSON/.N	the
- *record of version N, as JSON
+ *	EXERCISE/PERSON/N/FILE	of version N, which has the files of version
+ *				N-1 (hard links), and new ones
+ *	EXERCISE/PERSON/.N	the record of version N, as JSON
+ *	EXERCISE/PERSON/.lock	whoever hands in has it locked
  *
  * Other names that begin with a dot are versions that were not finished. All of
  * it is root's, and nobody else can read it.
@@ -110,7 +111,8 @@ struct place_record {
 
 /* A new version. Caller's storage. */
 struct place_draft {
-	int dir;  /* of the person, locked; -1: none */
+	int dir;  /* of the person; -1: none */
+	int lock; /* of it; -1: none */
 	int temp; /* of the version; -1: none */
 	/* CONFIG_NAME of these has at most 64 bytes. */
 	char course[65], exercise[65], person[NAME_MAX + 1];

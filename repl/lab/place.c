@@ -9,7 +9,9 @@
  *            hand-in removes
  *
  * A version gets its number by a rename, when its files and its record are on
- * the disk. The lock of the person's directory gives two hand-ins two numbers.
+ * the disk. The lock of a file in the person's directory gives two hand-ins two
+ * numbers, also on two hosts: NFS keeps locks of files that are open for
+ * writing, and none of directories.
  */
 #include "repl/lab/lab.h"
 
@@ -29,6 +31,8 @@
 
 /* The version that is not finished. */
 #define TEMP ".new"
+/* The file that whoever hands in has locked. */
+#define LOCK ".lock"
 /* The least that a file, or a directory, takes on the disk. */
 #define BLOCK 4096
 /* How long a hand-in waits for another of the same person. */
@@ -163,6 +167,7 @@ static void remove_rest(int dir)
 	while (d && (entry = readdir(d)))
 		if (entry->d_name[0] == '.' && !path_is_dots(entry->d_name) &&
 			!number_of(entry->d_name + 1) &&
+			strcmp(entry->d_name, LOCK) != 0 &&
 			unlinkat(dir, entry->d_name, 0) < 0)
 			remove_version(dir, entry->d_name);
 	if (d)
@@ -319,13 +324,26 @@ static int open_person(
 	return p->dir;
 }
 
+static int lock_person(struct place_draft *p, struct err *e)
+{
+	p->lock = openat(
+		p->dir, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (p->lock < 0)
+		return err_errno(e, "lock what was handed in before");
+	if (io_lock(p->lock, LOCK_MS) < 0)
+		return err_set(e, "you are handing in something else, and that "
+				  "has not ended");
+	return 0;
+}
+
 int place_open(struct place_draft *p, const struct config *cfg,
 	const char *person, struct err *e)
 {
 	const struct config_lab *lab = &cfg->lab;
 	int64_t newest;
 
-	*p = (struct place_draft){.dir = -1, .temp = -1, .quota = lab->quota};
+	*p = (struct place_draft){
+		.dir = -1, .lock = -1, .temp = -1, .quota = lab->quota};
 	if (!lab->exercise)
 		return err_set(
 			e, "lab.exercise does not say what is handed in");
@@ -336,11 +354,8 @@ int place_open(struct place_draft *p, const struct config *cfg,
 		lab->course ? lab->course : "");
 	snprintf(p->exercise, sizeof(p->exercise), "%s", lab->exercise);
 	snprintf(p->person, sizeof(p->person), "%s", person);
-	if (open_person(p, lab, e) < 0)
+	if (open_person(p, lab, e) < 0 || lock_person(p, e) < 0)
 		return -1;
-	if (io_lock(p->dir, LOCK_MS) < 0)
-		return err_set(e, "you are handing in something else, and that "
-				  "has not ended");
 	remove_rest(p->dir);
 	newest = place_newest(p->dir);
 	if (newest < 0)
@@ -353,6 +368,7 @@ void place_close(struct place_draft *p)
 	if (p->temp >= 0)
 		remove_version(p->dir, TEMP);
 	fd_drop(&p->temp);
+	fd_drop(&p->lock);
 	fd_drop(&p->dir);
 }
 

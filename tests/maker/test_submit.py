@@ -43,8 +43,10 @@ class Course:
                 (self.home / person.name / str(version)).iterdir()}
 
     def names(self, person):
+        """All but the lock, which stays."""
         there = self.home / person.name
-        return {p.name for p in there.iterdir()} if there.exists() else set()
+        return {p.name for p in there.iterdir() if p.name != ".lock"} \
+            if there.exists() else set()
 
     def versions(self, person):
         return sorted(int(n) for n in self.names(person) if n[0] != ".")
