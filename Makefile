@@ -319,9 +319,10 @@ SHIPPED  := $(foreach n,1 5 8,$(foreach f,$(wildcard man/*.$n),\
             $(foreach d,sysusers.d tmpfiles.d,\
               etc/$d/cellblock.conf:$(PREFIX)/lib/$d/cellblock.conf) \
             lab/cellblock-lab:$(PREFIX)/sbin/cellblock-lab \
-            completions/cellblock.bash:$(PREFIX)/share/bash-completion/completions/cellblock \
-            completions/cellblock.zsh:$(ZSHDIR)/_cellblock \
-            completions/cellblock.fish:$(PREFIX)/share/fish/vendor_completions.d/cellblock.fish \
+            $(foreach n,cellblock cellblock-lab,\
+              completions/$n.bash:$(PREFIX)/share/bash-completion/completions/$n \
+              completions/$n.zsh:$(ZSHDIR)/_$n \
+              completions/$n.fish:$(PREFIX)/share/fish/vendor_completions.d/$n.fish) \
             $(foreach f,$(wildcard docs/*.md),$f:$(DOCDIR)/$(notdir $f)) \
             $(foreach f,$(EXAMPLES),$f:$(DOCDIR)/$(f:etc/%=%)) \
             etc/systemd/user-.slice.d/cellblock.conf:$(DOCDIR)/user-.slice.d/cellblock.conf

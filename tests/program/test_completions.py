@@ -22,10 +22,11 @@ class Bash:
     def offers(self, *words):
         """The candidates for the last word, in COMPREPLY."""
         quoted = " ".join(f"'{w}'" for w in words)
-        script = (f"source {HERE}/cellblock.bash; COMP_WORDS=({quoted}); "
+        name = words[0]
+        script = (f"source {HERE}/{name}.bash; COMP_WORDS=({quoted}); "
                   f"COMP_CWORD={len(words) - 1}; "
-                  f"f=$(complete -p cellblock); f=${{f#*-F }}; "
-                  f"${{f% cellblock}}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+                  f"f=$(complete -p {name}); f=${{f#*-F }}; "
+                  f"${{f% {name}}}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
         return run(self.cb, "bash", "--norc", "-c", script).split()
 
 
@@ -34,7 +35,7 @@ class Fish:
         self.cb = cb
 
     def offers(self, *words):
-        script = (f"source {HERE}/cellblock.fish; "
+        script = (f"source {HERE}/{words[0]}.fish; "
                   f"complete -C '{' '.join(words)}'")
         lines = run(self.cb, "fish", "--no-config", "-c", script).splitlines()
         return [line.partition("\t")[0] for line in lines]
@@ -46,7 +47,8 @@ class Zsh:
     def __init__(self, cb, base):
         place = cb.base / "zsh"
         place.mkdir()
-        shutil.copy(HERE / "cellblock.zsh", place / "_cellblock")
+        for name in "cellblock", "cellblock-lab":
+            shutil.copy(HERE / f"{name}.zsh", place / f"_{name}")
         (place / ".zshrc").write_text(
             f"PS1='%% '; unsetopt prompt_sp; fpath=({place} $fpath)\n"
             f"autoload -Uz compinit; compinit -u -C -d {base}/zcompdump;"
@@ -132,3 +134,29 @@ def test_no_option_of_cellblock_is_offered_after_the_program(cb, shell):
     (cb.work / "--its-other").write_text("")
     assert sorted(shell.offers("cellblock", "prog.py", "--")) == [
         "--its-other", "--its-own"]
+
+
+LAB = HERE.parent / "lab" / "cellblock-lab"
+
+
+def lab_help(cb, *args):
+    """The help, and the long options that it explains."""
+    text = run(cb, LAB, *args, "--help")
+    return text, set(re.findall(rf"(?m)^  (?:-\w, )?({LONG})", text))
+
+
+def test_the_commands_and_options_of_the_lab_are_offered(cb, shell):
+    text, options = lab_help(cb)
+    commands = re.findall(r"(?m)^    ([a-z]+) ", text)
+    assert len(commands) == 5, text
+    offered = shell.offers("cellblock-lab", "")
+    assert set(commands) <= set(offered), offered
+    assert set(re.findall(LONG, " ".join(shell.offers(
+        "cellblock-lab", "--")))) == options
+    for command in commands:
+        wanted = lab_help(cb, command)[1]
+        offered = set(re.findall(LONG, " ".join(shell.offers(
+            "cellblock-lab", command, "--"))))
+        assert offered == wanted, command
+    (cb.work / "students.csv").write_text("")
+    assert shell.offers("cellblock-lab", "add", "stud") == ["students.csv"]
