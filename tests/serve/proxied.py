@@ -2,7 +2,6 @@
 """A proxy before several servers, each in a network namespace of its own, and
 clients of it, which speak TLS."""
 import contextlib
-import ctypes
 import http.client
 import json
 import re
@@ -16,14 +15,12 @@ import time
 
 import pytest
 
-import hosttree
+from netns import Net, PATH, change, sh, wait
 from world import CELLBLOCK, IS_ROOT, TESTS
 
 ETC = TESTS.parent / "etc"
 HOSTS = "lab1", "lab2", "lab3"
 CONCURRENT = 8  # of a host, in the configuration as in serve.concurrent
-CLONE_NEWNET = 0x40000000
-PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def needs(*tools):
@@ -35,43 +32,6 @@ def needs(*tools):
                              reason=f"{tool} is not installed")
           for tool in (*tools, "ip", "openssl")),
     ]
-
-
-def wait(test, what):
-    hosttree.until(test, lambda: what, 30)
-
-
-def sh(*words):
-    subprocess.run(words, check=True, capture_output=True, timeout=30)
-
-
-class Net:
-    """A network namespace, kept by a process."""
-
-    def __init__(self):
-        self.keeper = subprocess.Popen(
-            ["unshare", "--net", "sh", "-c", "echo; exec cat"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.keeper.stdout.readline()
-        self.pid = str(self.keeper.pid)
-        self("ip", "link", "set", "lo", "up")
-
-    def wrap(self, *words):
-        return ["nsenter", "--net", "-t", self.pid, "--", *words]
-
-    def __call__(self, *words):
-        sh(*self.wrap(*words))
-
-    def enter(self):
-        """Move this thread, and the sockets that it makes."""
-        with open(f"/proc/{self.pid}/ns/net") as f:
-            assert ctypes.CDLL(None, use_errno=True).setns(
-                f.fileno(), CLONE_NEWNET) == 0, ctypes.get_errno()
-
-    def end(self):
-        self.keeper.stdin.close()
-        self.keeper.stdout.close()
-        self.keeper.wait(30)
 
 
 class Haproxy:
@@ -91,13 +51,6 @@ class Haproxy:
         config = base / "haproxy.cfg"
         config.write_text(text)
         return ["haproxy", "-db", "-f", str(config)]
-
-
-def change(text, changes):
-    for old, new in changes.items():
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text
 
 
 class Lab:
