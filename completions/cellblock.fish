@@ -125,6 +125,9 @@ function __cellblock_keys
 		serve.log_to 'where the log of --serve goes' \
 		maker.memory 'memory for all sessions of the maker together' \
 		maker.sessions 'sessions of the maker at a time, for all persons' \
+		maker.hosts 'directory in which hosts tell each other who has a session where' \
+		maker.reach 'what a person types to come to this host and no other' \
+		maker.drain 'the maker makes no more sessions; those that there are go on' \
 		spare.jails 'jails that the maker makes ahead, of each kind' \
 		lab.course 'the course that the person is in' \
 		lab.exercise 'what is handed in now' \

@@ -171,6 +171,8 @@ static int run_at_terminal(struct invocation *r)
 {
 	int status = -1;
 
+	if (geteuid() != 0 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		ongoing_tell_elsewhere(r);
 	if (ongoing_lingers(r)) {
 		status = ongoing_offer(r);
 		if (status < 0)

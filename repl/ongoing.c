@@ -11,6 +11,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "repl/maker/maker.h"
 #include "repl/term/term.h"
 #include "repl/text/text.h"
 
@@ -37,6 +38,32 @@ void ongoing_open_registry(const struct invocation *r, struct registry *list,
 
 	run_find_places(r, &of, state);
 	run_must(registry_open(list, &of, r->person.name, scope, &e), &e);
+}
+
+/* Ask root's maker for the person's sessions on other hosts. */
+static void find_elsewhere(const struct invocation *r, struct registry *list)
+{
+	struct err e = {0};
+
+	if (!r->cfg.hosts || r->cfg.maker == MAKER_OFF ||
+		hosts_find(&list->elsewhere, &list->nelsewhere, &e) == 0)
+		return;
+	err_wrap(&e, "look for sessions on other hosts");
+	terminal_complain(NULL, e.msg);
+}
+
+/* The session that `id` names; or end, with what is known of other hosts. */
+static const struct registry_entry *find_session(
+	const struct invocation *r, struct registry *list, const char *id)
+{
+	struct err e = {0};
+	const struct registry_entry *to = registry_find(list, id, &e);
+
+	if (to)
+		return to;
+	find_elsewhere(r, list);
+	registry_find(list, id, &e);
+	run_die(&e);
 }
 
 static int attach_to(const struct invocation *r,
@@ -90,6 +117,25 @@ void ongoing_end_before(const struct invocation *r, int64_t began_s)
 		if (list.v[i].answered && list.v[i].status.began < began_s)
 			run_must(end_session(&list.v[i], "the exam begins", &e),
 				&e);
+	registry_free(&list);
+}
+
+void ongoing_tell_elsewhere(const struct invocation *r)
+{
+	struct registry list = {0};
+	char text[384], line[400];
+
+	find_elsewhere(r, &list);
+	if (list.nelsewhere)
+		run_set_locale();
+	for (size_t i = 0; i < list.nelsewhere; i++) {
+		if (!list.elsewhere[i].own)
+			continue;
+		elsewhere_describe(&list.elsewhere[i], text, sizeof(text));
+		snprintf(line, sizeof(line), "[%s]", text);
+		terminal_print_line(stdout, line);
+	}
+	fflush(stdout);
 	registry_free(&list);
 }
 
@@ -159,6 +205,7 @@ int ongoing_list(struct invocation *r)
 
 	ongoing_open_registry(
 		r, &list, geteuid() == 0 ? REGISTRY_ALL : REGISTRY_SERVERS);
+	find_elsewhere(r, &list);
 	failed = registry_print(
 		&list, r->opt.json, terminal_columns(STDOUT_FILENO), stdout);
 	registry_free(&list);
@@ -268,17 +315,14 @@ static int tell_many(const struct invocation *r, const struct registry *list)
 
 /* End the sessions that were named, or many. We look for each before we end
  * any: a wrong number ends nothing. The exit status. */
-static int end_sessions(const struct invocation *r, const struct registry *list)
+static int end_sessions(const struct invocation *r, struct registry *list)
 {
 	const struct options *o = &r->opt;
 	bool all = o->nargs == 1 && means_many(o->session);
 	int failed = 0, own = 0;
 
-	for (int i = 0; i < o->nargs && !all; i++) {
-		struct err e = {0};
-
-		run_must(registry_find(list, o->args[i], &e) ? 0 : -1, &e);
-	}
+	for (int i = 0; i < o->nargs && !all; i++)
+		find_session(r, list, o->args[i]);
 	for (size_t i = 0; i < (all ? list->n : (size_t)o->nargs); i++) {
 		struct err e = {0};
 		const struct registry_entry *to =
@@ -319,8 +363,7 @@ int ongoing_act(struct invocation *r)
 		registry_free(&list);
 		return status;
 	}
-	to = registry_find(&list, r->opt.session, &e);
-	run_must(to ? 0 : -1, &e);
+	to = find_session(r, &list, r->opt.session);
 	if (to->id > RUNDIR_SESSIONS)
 		run_must(err_set(&e,
 				 "session %s is a server's, and has no "

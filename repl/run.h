@@ -231,6 +231,9 @@ void ongoing_end_before(const struct invocation *r, int64_t began_s);
 /* True if the session goes on without its terminal. */
 bool ongoing_lingers(const struct invocation *r);
 
+/* Say which sessions the person has on other hosts. */
+void ongoing_tell_elsewhere(const struct invocation *r);
+
 /* Offer the sessions that the person can go back to. Returns the exit status,
  * or -1: begin a new session. */
 int ongoing_offer(const struct invocation *r);

@@ -8,6 +8,7 @@
  *	logout.c	what a logout does to a session
  *	query.c		a client's request to a session
  *	watcher.c	the process that shows a session to a watcher
+ *	elsewhere.c	sessions on other hosts
  *	registry.c	the list of sessions
  *
  * A session that may outlive its terminal is two processes. The client is what
@@ -38,6 +39,7 @@ struct err;
 struct signals;
 struct strbuf;
 struct terminal;
+struct text_table;
 
 /* ---- the wire ---- */
 
@@ -350,6 +352,32 @@ int query_namespace(struct err *e);
  * with e. */
 int watcher_run(int sock, const char *name, struct terminal *t, struct err *e);
 
+/* ---- elsewhere.c ---- */
+
+/* A session on another host, as root's maker tells it. Strings end with a NUL,
+ * and are safe to show. */
+struct elsewhere {
+	char host[64], user[64];
+	char reach[128];  /* what brings one there: "ssh -p 2202 lab" */
+	int64_t began;	  /* seconds since the epoch */
+	int64_t silent_s; /* since the host was heard of */
+	uint32_t own;	  /* it is of the person who asks */
+	uint32_t reserved;
+};
+
+/* True if the host was heard of lately. */
+bool elsewhere_is_heard(const struct elsewhere *v);
+
+/* Write "your session from 14:02 is on lab2 · ssh -p 2202 lab goes there". */
+void elsewhere_describe(const struct elsewhere *v, char *buf, size_t size);
+
+/* Say so in the hint of an error about session `id` (NULL: any), where that may
+ * mean this one. */
+void elsewhere_hint(const struct elsewhere *v, const char *id, struct err *e);
+
+/* Add it as a row of --sessions. */
+void elsewhere_add_row(struct text_table *t, const struct elsewhere *v);
+
 /* ---- registry.c ---- */
 
 struct registry_entry {
@@ -379,6 +407,8 @@ struct registry {
 	int64_t until_ms; /* deadline for one person's sessions */
 	bool full;	  /* registry_ask(): the person can have no more */
 	bool login;	  /* registry_ask(): sshd started us */
+	struct elsewhere *elsewhere; /* registry_free() frees them */
+	size_t nelsewhere;
 };
 
 /* List sessions; `user` is the person. 0, or -1 with e. */

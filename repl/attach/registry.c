@@ -163,6 +163,7 @@ void registry_free(struct registry *r)
 		close(r->dirs[i]);
 	free(r->dirs);
 	free(r->v);
+	free(r->elsewhere);
 	*r = (struct registry){0};
 }
 
@@ -261,6 +262,8 @@ static void refuse_name(
 			   : "there is no session to go back to%s",
 			safe);
 	err_hint(e, "cellblock --sessions lists them");
+	for (size_t i = 0; !other && i < r->nelsewhere; i++)
+		elsewhere_hint(&r->elsewhere[i], id, e);
 	if (!other)
 		return;
 	registry_name(other, name, sizeof(name));
@@ -294,17 +297,6 @@ bool registry_is_offered(const struct registry_entry *v)
 	       (v->status.away_ms >= 0 || v->status.idle_ms > SILENT_MS);
 }
 
-static void name_time(int64_t began, char *buf, size_t size)
-{
-	time_t t = (time_t)began, now = time(NULL);
-	struct tm tm;
-
-	buf[0] = '\0';
-	if (localtime_r(&t, &tm))
-		strftime(buf, size, now - t < 20 * 3600 ? "%H:%M" : "%Y-%m-%d",
-			&tm);
-}
-
 /* Whole seconds, minutes or hours; at least a second. */
 static const char *rough_time(char buf[static TEXT_HUMAN], int64_t ms)
 {
@@ -319,13 +311,13 @@ static const char *rough_time(char buf[static TEXT_HUMAN], int64_t ms)
 void registry_describe(const struct registry_entry *v, char *buf, size_t size)
 {
 	const struct attach_status *s = &v->status;
-	char since[32] = "", cells[TEXT_HUMAN], files[TEXT_HUMAN];
+	char since[TEXT_HUMAN], cells[TEXT_HUMAN], files[TEXT_HUMAN];
 
 	if (size)
 		buf[0] = '\0';
 	if (!v->answered)
 		return;
-	name_time(s->began, since, sizeof(since));
+	text_since(since, s->began);
 	snprintf(buf, size, "of %s · %s%s%s", since,
 		text_count(cells, sizeof(cells), s->cell, "cell", NULL),
 		s->home_files ? " · " : "",
@@ -338,9 +330,9 @@ static void describe_session(
 	const struct registry_entry *v, char *buf, size_t size)
 {
 	const struct attach_status *s = &v->status;
-	char since[32], time[TEXT_HUMAN];
+	char since[TEXT_HUMAN], time[TEXT_HUMAN];
 
-	name_time(s->began, since, sizeof(since));
+	text_since(since, s->began);
 	if (s->away_ms < 0)
 		snprintf(buf, size,
 			"from %s is on another terminal, silent "
@@ -573,7 +565,7 @@ static void add_row(struct text_table *t, const struct registry_entry *v)
 {
 	const struct attach_status *s = &v->status;
 	char name[REGISTRY_NAME], id[2 * REGISTRY_NAME], who[160], from[160],
-		since[32], cell[96], a[TEXT_HUMAN], idle[TEXT_HUMAN],
+		since[TEXT_HUMAN], cell[96], a[TEXT_HUMAN], idle[TEXT_HUMAN],
 		cpu[TEXT_HUMAN], mem[TEXT_HUMAN], home[48];
 	/* A session that has just begun does not know its usage yet. */
 	bool knows = s->memory_bytes > 0;
@@ -594,7 +586,7 @@ static void add_row(struct text_table *t, const struct registry_entry *v)
 		n = strlen(from);
 		text_safe(from + n, sizeof(from) - n, s->who, strlen(s->who));
 	}
-	name_time(s->began, since, sizeof(since));
+	text_since(since, s->began);
 	if (s->state == ATTACH_RUNS)
 		snprintf(cell, sizeof(cell), "running %s",
 			rough_time(a, s->cell_ms));
@@ -607,6 +599,14 @@ static void add_row(struct text_table *t, const struct registry_entry *v)
 			knows ? rough_time(cpu, s->cpu_ms) : "–",
 			knows ? text_size(mem, (uint64_t)s->memory_bytes) : "–",
 			s->home_files ? home : "–"});
+}
+
+static json_t *pack_elsewhere(const struct elsewhere *v)
+{
+	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:I, s:I}", "number",
+		v->host, "who", v->user, "answers", 0, "host", v->host, "reach",
+		v->reach, "since", (json_int_t)v->began, "silent_s",
+		(json_int_t)v->silent_s);
 }
 
 static int print_json(const struct registry *r, FILE *f)
@@ -651,6 +651,9 @@ static int print_json(const struct registry *r, FILE *f)
 					"pid", (int)s->pid, "version", build));
 		failed |= json_array_append_new(list, o);
 	}
+	for (size_t i = 0; i < r->nelsewhere && !failed; i++)
+		failed |= json_array_append_new(
+			list, pack_elsewhere(&r->elsewhere[i]));
 	failed |= json_dumpf(list, f, JSON_INDENT(2));
 	fputc('\n', f);
 	json_decref(list);
@@ -669,6 +672,8 @@ int registry_print(const struct registry *r, bool json, int width, FILE *f)
 				   "IDLE", "CELL", "CPU", "MEMORY", "HOME"});
 	for (size_t i = 0; i < r->n; i++)
 		add_row(&t, &r->v[i]);
+	for (size_t i = 0; i < r->nelsewhere; i++)
+		elsewhere_add_row(&t, &r->elsewhere[i]);
 	text_table_write(&t, &b);
 	failed = b.failed;
 	if (!failed)

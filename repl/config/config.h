@@ -78,7 +78,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 86
+#define CONFIG_NKEYS 89
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -175,7 +175,10 @@ struct config {
 	/* [maker] */
 	int64_t all_memory; /* 0: as much as the host has */
 	int all_sessions;
-	int spares; /* of each kind */
+	int spares;  /* of each kind */
+	char *hosts; /* directory, or NULL */
+	char *reach; /* or NULL: "ssh " and the name of the host */
+	bool drain;
 	struct config_lab lab;
 	/* [session] */
 	int64_t linger_ms; /* without a terminal; 0: not at all */

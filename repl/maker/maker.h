@@ -5,6 +5,7 @@
  *	order.c		what a client asks the maker for
  *	fetch.c		gets a session from the maker, or forks its warden
  *	courier.c	asks the maker for a front end that is confined
+ *	hosts.c		other hosts: who has a session where
  *	service.c	cellblock --maker: sessions for permitted users
  *	spares.c	the jails that the service makes ahead
  *	scribe.c	keeps a transcript for a front end
@@ -28,6 +29,7 @@
 #include <sys/types.h>
 
 struct config;
+struct elsewhere;
 struct err;
 struct jail;
 struct person;
@@ -143,6 +145,34 @@ int fetch_check_own(const struct config *cfg, const char *front, struct err *e);
 /* Fork the courier before the front end confines itself: the socket to it, or
  * -1 with e. */
 int courier_start(struct err *e);
+
+/* ---- hosts.c ---- */
+
+/* Add 1 when struct elsewhere (repl/attach) changes. No other message to the
+ * maker is of this size. */
+#define HOSTS_VERSION 0x686f7301
+
+struct hosts_ask {
+	uint32_t version;
+};
+
+/* In the service: fork the herald, which writes down that this host is there,
+ * and ends with the service; have it write down, where there is one, that a
+ * person has a session. Nobody waits for it. */
+void hosts_start(void);
+void hosts_note(uid_t id, const char *person);
+
+/* In children of the service: true if a first message asks for sessions on
+ * other hosts, and the answer to it; check that this host does not drain: 0, or
+ * -1 with e. */
+bool hosts_is_asked(const struct hosts_ask *ask, size_t n);
+void hosts_answer(
+	int conn, const struct config *cfg, uid_t uid, const char *person);
+int hosts_check(const struct config *cfg, struct err *e);
+
+/* In a front end: ask for the person's sessions on other hosts, as root for
+ * everybody's (*v, which the caller frees, and *n). 0, or -1 with e. */
+int hosts_find(struct elsewhere **v, size_t *n, struct err *e);
 
 /* ---- service.c ---- */
 

@@ -100,7 +100,7 @@ enum service_state {
 struct service_place {
 	_Atomic int state;
 	uid_t uid, id;
-	bool logged, ahead;
+	bool logged, ahead, session;
 	char name[64];
 	pid_t child; /* only the parent writes it */
 };
@@ -122,7 +122,12 @@ struct service {
 	bool tell;
 };
 
-enum service_wants { WANTS_SESSION, WANTS_HANDIN, WANTS_TRANSCRIPT };
+enum service_wants {
+	WANTS_SESSION,
+	WANTS_HANDIN,
+	WANTS_TRANSCRIPT,
+	WANTS_HOSTS
+};
 
 /* A client and its request. */
 struct maker_client {
@@ -134,6 +139,7 @@ struct maker_client {
 		struct order order;
 		struct handin_ask ask;
 		struct scribe_ask scribe;
+		struct hosts_ask hosts;
 	};
 	enum service_wants wants;
 	struct service *service;
@@ -207,6 +213,8 @@ static int receive(int conn, struct maker_client *v, struct err *e)
 		v->wants = WANTS_HANDIN;
 	else if (n > 0 && scribe_is_asked(&v->scribe, (size_t)n))
 		v->wants = WANTS_TRANSCRIPT;
+	else if (n > 0 && hosts_is_asked(&v->hosts, (size_t)n))
+		v->wants = WANTS_HOSTS;
 	if (n < 0)
 		return err_errno(e, "read a request");
 	/* From here on the client can send nothing more. */
@@ -214,12 +222,16 @@ static int receive(int conn, struct maker_client *v, struct err *e)
 		return err_errno(e, "read a request");
 	if (io_look_at_first(conn) != IO_FIRST_NOTHING)
 		return err_set(e, "read a request: more than one came");
+	if (v->wants == WANTS_HOSTS)
+		return 0;
 	/* What was handed in is shown after the exam, too. */
 	if (!(v->wants == WANTS_HANDIN && v->ask.kind == HANDIN_LIST) &&
 		policy_keep_exam(&v->cfg, e) < 0)
 		return -1;
 	if (v->wants != WANTS_SESSION)
 		return 0;
+	if (hosts_check(&v->cfg, e) < 0)
+		return -1;
 	if (order_check(&v->order, (size_t)n, &v->cfg, e) < 0)
 		return -1;
 	return order_check_files(&v->order, e);
@@ -477,8 +489,13 @@ static _Noreturn void serve(
 		take_in(&v, conn);
 	if (v.wants == WANTS_TRANSCRIPT)
 		write_down(&v, conn);
+	if (v.wants == WANTS_HOSTS) {
+		hosts_answer(conn, &v.cfg, v.cred.uid, v.person.name);
+		leave(s, mine);
+	}
 	make_spec(&v, &made, &spec);
 	mine->logged = v.cfg.syslog;
+	mine->session = spec.mode == SPEC_SESSION;
 	snprintf(mine->name, sizeof(mine->name), "%s", v.person.name);
 	/* The janitor of a spare does not know whose home it will have. */
 	if (!made.left)
@@ -683,6 +700,8 @@ static void take_left(struct service *s)
 			continue;
 		if (p->state == PLACE_MADE) {
 			log_made(s, p);
+			if (p->session)
+				hosts_note(p->id, p->name);
 			spares_rest(&s->spares, true);
 		}
 		p->child = 0;
@@ -815,13 +834,15 @@ static int make_dir(struct err *e)
 	return 0;
 }
 
-/* Read once how many spares to keep. With a faulty configuration there are no
- * sessions either. */
+/* Read once how many spares to keep, and whether there are other hosts. With a
+ * faulty configuration there are no sessions either. */
 static int open_spares(struct service *s, struct err *e)
 {
 	static struct maker_client v;
 	int most = policy_load(&v.person, &v.cfg, e) == 0 ? v.cfg.spares : 0;
 
+	if (v.cfg.hosts)
+		hosts_start();
 	config_fini(&v.cfg);
 	return spares_open(&s->spares, most, make_ahead, s, e);
 }

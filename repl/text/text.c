@@ -226,6 +226,18 @@ const char *text_moment(
 	return buf;
 }
 
+const char *text_since(char buf[static TEXT_HUMAN], time_t t)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	buf[0] = '\0';
+	if (localtime_r(&t, &tm))
+		strftime(buf, TEXT_HUMAN,
+			now - t < 20 * 3600 ? "%H:%M" : "%Y-%m-%d", &tm);
+	return buf;
+}
+
 /* ---- tables ---- */
 
 #define GAP 2

@@ -233,6 +233,10 @@ const char *text_count(
 const char *text_moment(
 	char buf[static TEXT_HUMAN], time_t t, time_t now, bool brief);
 
+/* "14:02" within the last twenty hours, before that "2026-12-04". Returns `buf`.
+ */
+const char *text_since(char buf[static TEXT_HUMAN], time_t t);
+
 /* "1st", "2nd", "11th". Returns `buf`. */
 const char *text_ordinal(char buf[static TEXT_HUMAN], uint64_t n);
 

@@ -152,11 +152,15 @@ class Person:
 
 
 class Host:
-    """A mount namespace, its people, and the maker."""
+    """A mount namespace, its people, and the maker. Several hosts may lend each
+    other their people, and have more namespaces of their own."""
 
-    def __init__(self):
+    APART = ["-m"]
+
+    def __init__(self, accounts=None):
         # Before the mounts hide changes of /etc.
-        accounts = [ACCOUNTS.take(), ACCOUNTS.take()]
+        self.lends = accounts is None
+        accounts = accounts or [ACCOUNTS.take(), ACCOUNTS.take()]
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-maker-"))
         self.dir.chmod(0o755)
         self.binary = self.dir / "cellblock"
@@ -169,7 +173,7 @@ class Host:
         self.under = []  # a command that runs the maker
         self.log = self.dir / "log"
         self.holder = subprocess.Popen(
-            ["unshare", "-m", "sh", "-c", MOUNTS, str(self.dir)])
+            ["unshare", *self.APART, "sh", "-c", MOUNTS, str(self.dir)])
         hosttree.until(self._is_mounted, "the mounts of the test")
 
     def _is_mounted(self):
@@ -178,7 +182,7 @@ class Host:
             return f.read() == "sleep\n"
 
     def inside(self):
-        return ["nsenter", "-t", str(self.holder.pid), "-m"]
+        return ["nsenter", "-t", str(self.holder.pid), *self.APART]
 
     def root(self):
         return Person(self, "root", 0, self.dir / "root")
@@ -232,7 +236,7 @@ class Host:
             assert self.kill(signal.SIGTERM) == 0, self.said()
         self.holder.kill()
         self.holder.wait()
-        for p in self.people:
+        for p in self.people if self.lends else ():
             ACCOUNTS.give_back(p)
         shutil.rmtree(self.dir, ignore_errors=True)
 
