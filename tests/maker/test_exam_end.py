@@ -126,7 +126,8 @@ def test_what_a_session_leaves_is_handed_in(host, exam, way):
         ann.end_sessions()
     assert exam.until(ann, ["a.py", "b.py"])["b.py"] == "# at last\n"
     there = exam.place / "python1/exam" / ann.name
-    assert {p.name for p in there.iterdir()} == {"1", "2", ".1", ".2"}
+    assert {p.name for p in there.iterdir()} == \
+        {"1", "2", ".1", ".2", ".lock"}
 
 
 def test_a_session_without_anything_new_makes_no_version(host, exam):
@@ -139,7 +140,7 @@ def test_a_session_without_anything_new_makes_no_version(host, exam):
     s.leave()
     ann.session("-q").start().leave()
     there = exam.place / "python1/exam" / ann.name
-    assert {p.name for p in there.iterdir()} == {"1", ".1"}
+    assert {p.name for p in there.iterdir()} == {"1", ".1", ".lock"}
 
 
 def test_what_is_too_much_is_left_out_and_the_rest_is_handed_in(host, exam):
