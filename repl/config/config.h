@@ -271,9 +271,10 @@ int config_check_command(
 bool config_is_bound(const struct config *cfg);
 
 /* Append the prompt for cell `n`: `format` is terminal.prompt, in which {n}
- * stands for the number, and {{ and }} for a brace. 0, or -1 with e. */
-int config_value_prompt(
-	struct strbuf *b, const char *format, uint32_t n, struct err *e);
+ * stands for the number, {left} for `left`, and {{ and }} for a brace. 0, or -1
+ * with e. */
+int config_value_prompt(struct strbuf *b, const char *format, uint32_t n,
+	const char *left, struct err *e);
 
 /* True if a source sets files.max_count, which then limits a person's
  * transfers. Otherwise home.files limits them. */

@@ -347,7 +347,8 @@ static int parse_path(char *item, const char *home, struct err *e)
 }
 
 int config_value_prompt(
-	struct strbuf *b, const char *format, uint32_t n, struct err *e)
+	struct strbuf *b, const char *format, uint32_t n, const char *left,
+	struct err *e)
 {
 	for (const char *p = format; *p; p++) {
 		if (!strncmp(p, "{n}", 3)) {
@@ -355,10 +356,15 @@ int config_value_prompt(
 			p += 2;
 			continue;
 		}
+		if (!strncmp(p, "{left}", 6)) {
+			strbuf_puts(b, left);
+			p += 5;
+			continue;
+		}
 		if (*p == '{' && p[1] != '{')
 			return err_set(e,
-				"expected {n}, the number of the cell, or {{ "
-				"for a brace");
+				"expected {n}, the number of the cell, {left}, "
+				"the time left of an exam, or {{ for a brace");
 		strbuf_add(b, p, 1);
 		p += (*p == '{' || *p == '}') && p[1] == *p;
 	}
@@ -398,7 +404,7 @@ static int parse_text(const struct config_key *key, const char *text,
 		return err_set(
 			e, "expected at most %lld bytes", (long long)key->max);
 	if (key->offset == offsetof(struct config, prompt))
-		r = config_value_prompt(&prompt, item, 1, e);
+		r = config_value_prompt(&prompt, item, 1, "", e);
 	strbuf_free(&prompt);
 	if (r < 0)
 		return -1;

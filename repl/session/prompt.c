@@ -100,16 +100,26 @@ static void print_banner(struct session *s)
 	session_tell_limited(s);
 }
 
+/* Write the time left of an exam, in whole minutes; without one, nothing. */
+static void write_left(const struct session *s, char left[TEXT_HUMAN])
+{
+	int64_t seconds = s->cfg->limits.until_s - time(NULL);
+
+	*left = '\0';
+	if (exam_is_set(s->cfg) && seconds > 0)
+		snprintf(left, TEXT_HUMAN, "%" PRId64 " min",
+			(seconds + 59) / 60);
+}
+
 /* The first line of an exam, also of a quiet one. */
 static void tell_exam(struct session *s)
 {
-	int64_t left = s->cfg->limits.until_s - time(NULL);
-	char shown[TEXT_HUMAN], end[EXAM_TEXT];
+	char left[TEXT_HUMAN], end[EXAM_TEXT];
 
+	write_left(s, left);
 	exam_write(end, sizeof(end), s->cfg->limits.until_s);
-	if (exam_is_set(s->cfg) && left > 0)
-		session_frame(s, "exam: %s left, until %s%s%s",
-			text_time(shown, (left + 59) / 60 * 60000), end,
+	if (*left)
+		session_frame(s, "exam: %s left, until %s%s%s", left, end,
 			s->cfg->transcript ? " · all that you type is recorded"
 					   : "",
 			exam_hands_in(s->cfg)
@@ -238,12 +248,15 @@ static void edit_elsewhere(struct session *s, const char *text, size_t n)
 	cell_take_events(s);
 }
 
-/* Write the number of the next cell into the prompt. */
-static int number_prompt(struct session *s, struct err *e)
+/* Write the prompt of the next cell. */
+static int write_prompt(struct session *s, struct err *e)
 {
+	char left[TEXT_HUMAN];
 	struct strbuf b = {0};
-	int r = config_value_prompt(&b, s->cfg->prompt, s->cell_no + 1, e);
+	int r;
 
+	write_left(s, left);
+	r = config_value_prompt(&b, s->cfg->prompt, s->cell_no + 1, left, e);
 	if (r == 0)
 		r = editor_set_prompt(s->editor, b.n ? b.s : "");
 	strbuf_free(&b);
@@ -257,7 +270,7 @@ static void read_and_run(struct session *s)
 	enum editor_result r;
 	size_t n = 0;
 
-	if (number_prompt(s, &e) < 0) {
+	if (write_prompt(s, &e) < 0) {
 		session_fail(s, &e);
 		return;
 	}
@@ -352,7 +365,7 @@ static void take_events(void *arg)
 static int open_parts(struct session *s, struct err *e)
 {
 	struct editor_opts opts = {
-		.prompt = "", /* number_prompt() */
+		.prompt = "", /* write_prompt() */
 		.prompt2 = PROMPT2,
 		.colour = s->term->colour,
 		.vi = s->cfg->keys == KEYS_VI,

@@ -42,11 +42,11 @@ class Exam:
         self.folder.chmod(0o777)
         self.transcripts.mkdir(mode=0o700)
 
-    def set(self, begin, end):
+    def set(self, begin, end, more=""):
         """For the first of the two people, by the account's group."""
         self.host.policy(
             POLICY.format(begin=at(begin), end=at(end), folder=self.folder,
-                          transcripts=self.transcripts),
+                          transcripts=self.transcripts) + more,
             f"groups/{self.host.people[0].name}.conf")
 
     def written(self):
@@ -105,6 +105,17 @@ def test_the_maker_refuses_whatever_the_client_believes(host, exam):
     assert p.code == 78 and p.out == b"" and b"the exam begins at" in p.err
     assert "the exam" not in bob.asks(
         "import order; print(order.ask(order.order()))")
+
+
+def test_the_prompt_says_how_much_time_is_left(host, exam):
+    begin(host)
+    ann, bob = host.people
+    more = '[terminal]\nprompt = "{left} >>> "\n'
+    exam.set(-60, 90 * 60 - 10, more)
+    s = ann.session(prompt="90 min >>> ").start()
+    assert s.run("6 * 7") == "42"
+    host.policy(more, f"groups/{bob.name}.conf")
+    assert bob.session(prompt=" >>> ").start().run("6 * 7") == "42"
 
 
 @as_any_other
