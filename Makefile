@@ -72,7 +72,7 @@ FUZZ_CC   = $(CLANG) -std=gnu17 -O1 -g1 $(CPPFLAGS) -UCELLBLOCK_VERSION \
 PARALLEL := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null))
 
 .PHONY: all deps build everything run test test-all test-vm check \
-        unit asan coverage fuzz fuzzers bench soak tidy format install install-package \
+        unit asan coverage fuzz fuzzers bench mutants soak tidy format install install-package \
         install-apparmor uninstall deb rpm dist clean help
 
 all: build
@@ -280,6 +280,10 @@ $(REPLAY): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fuzz/lib.a
 ## make bench      measure, print the table
 bench: build $(BENCH)
 	@tests/bench/run
+
+## make mutants    lines broken one at a time, and whether a test notices; ARGS="-n 25"
+mutants: build
+	@BUILD=$(BUILD) tools/mutants $(ARGS)
 
 ## make soak       a laboratory in use for HOURS (2), and what is left of it; root
 soak: build
