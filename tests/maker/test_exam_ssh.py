@@ -124,7 +124,7 @@ def test_files_come_in_and_go_out_by_no_way(host, exam, lab, tmp_path):
     notes, back = tmp_path / "notes.py", tmp_path / "back.py"
     notes.write_text("solution = 42\n")
     s = lab.session().start()
-    s.expect("exam: .* all that you type is recorded")
+    s.expect(r"exam: .* all that you type is\s+(¦\s+)?recorded")
     write(s, "a.py", "mine")
     for old in ["-O"], ["-s"]:
         for pair in (notes, lab.far("notes.py")), (lab.far("a.py"), back), \

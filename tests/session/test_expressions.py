@@ -138,7 +138,8 @@ def test_no_value_harms_the_session(evil, shape):
             rf"¦ \[(\d: )?(not shown: )?(x|e|{shape}\(\)) ?(=|:|takes|is)", row), text
     assert "printed" not in text and said[2:4] == ["", ""]
     assert evil.run("x, sorted(os.listdir()), 6 * 7") == "(1, ['evil.py'], 42)"
-    assert evil.run("x = 3") == "¦ [x = 3 · was 1]"
+    # (whether another expression is still in time does not matter here)
+    assert evil.run("x = 3").split("\n")[0] == "¦ [x = 3 · was 1]"
 
 
 def test_what_takes_too_long_is_said_once_and_tried_when_asked_for(evil):

@@ -619,6 +619,7 @@ def test_an_unknown_field_of_the_prompt_is_refused(cb, text):
     r = cb.run("--check-config", "c")
     assert r.code == 78, r
     assert f'c:3: terminal.prompt: expected {{n}}, the number of the cell, ' \
-        f'or {{{{ for a brace, not ""{text}""' in r.said, r
+        f'{{left}}, the time left of an exam, or {{{{ for a brace, ' \
+        f'not ""{text}""' in r.said, r
     (cb.work / "c").write_text('[terminal]\nprompt = "{n}> "\n')
     assert cb.run("--check-config", "c").code == 0

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import hosttree
 from evil import HARMS
 
 pytestmark = pytest.mark.both
@@ -53,11 +54,10 @@ LOOKS = """\
 import os
 sorted(os.listdir()), os.stat("log").st_mode & 0o777, os.stat("log").st_mtime > 9, \
 log.flush(), open("log").read(), log.tell(), x, m[0], names, os.getcwd(), \
-"NEW" in os.environ, ours.setblocking(False), os.set_blocking(r, False), \
-sum(p.isdigit() for p in os.listdir("/proc")) < 10
+"NEW" in os.environ, ours.setblocking(False), os.set_blocking(r, False)
 """
 WAS = "(['evil.py', 'log'], 420, True, None, 'kept', 4, 1, 0, {}, '/home', " \
-    "False, None, None, True)"
+    "False, None, None)"
 
 
 @pytest.fixture
@@ -94,6 +94,10 @@ def test_an_expression_is_evaluated_and_nothing_stays(evil):
     for text in "Listed().", "Listed()['":
         tab(evil, text)
     assert evil.run(LOOKS) == WAS
+    # Copies that were killed may take a moment to be gone.
+    hosttree.until(lambda: evil.run(
+        "sum(p.isdigit() for p in os.listdir('/proc')) < 10") == "True",
+        "the end of the copies")
     for at, f in ("ours.recv(1)", "BlockingIOError"), ("os.read(r, 1)", "BlockingIOError"):
         assert f in evil.run(at)
     # The controls: what is harmless is evaluated, and each of the others would
