@@ -117,6 +117,10 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 			{"none in the jail"}}},
 	[ENFORCE_STOPPING] = {"stopping", "freezer",
 		.by = {CGROUPS(freezer), {"signals from pid 1", WEAK}}},
+	[ENFORCE_SHARES] = {"equal shares", "shares",
+		.by = {{"cgroup v2", STRONG, FACT(cpus), 2, .cgroup = 2},
+			{"cgroup v1", STRONG, FACT(cpus), 2, .cgroup = 1},
+			{"for processes, not persons", WEAK}}},
 };
 /* clang-format on */
 

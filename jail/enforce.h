@@ -33,8 +33,9 @@ enum enforce_limit {
 	ENFORCE_LANDLOCK,
 	ENFORCE_PROC,
 	ENFORCE_STOPPING,
+	ENFORCE_SHARES,
 };
-#define ENFORCE_LIMITS 19
+#define ENFORCE_LIMITS 20
 
 /* Strong: the kernel enforces the limit, whatever a cell does. Weak: ordinary
  * code keeps within the limit; hostile code can exceed it for a while. */
@@ -47,7 +48,9 @@ struct enforce_facts {
 	int kernel_major, kernel_minor; /* 0: unreadable */
 	int jail;			/* a jail can be built */
 	int cgroup;			/* version in use, 0: none */
-	int memory, swap, pids, cpus, cpu, freezer; /* enforced by the cgroup */
+	/* Enforced by the cgroup; cpus is 2 where each person has one share of
+	 * the cores, too. */
+	int memory, swap, pids, cpus, cpu, freezer;
 	int no_host_swap; /* there is no swap on the host */
 	int nproc_own;	  /* RLIMIT_NPROC counts this session alone */
 	int landlock_abi;

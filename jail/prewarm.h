@@ -182,9 +182,10 @@ int spare_is_alive(const struct spare *s);
 void spare_close(struct spare *s);
 
 /* Make it the session of `spec`, for which it fits: count the person
- * in, lower its limits, and see that they were. 0, and its host id. -1 with e:
- * of kind ERR_BUSY when there are too many sessions, and it is as before; or it
- * is of no use any more. Waits for it, with a deadline. */
+ * in, lower its limits, and see that they were. 1, and its host id. 0: the
+ * person has other sessions, beside which it cannot be, and it is as before. -1
+ * with e: of kind ERR_BUSY when there are too many sessions, and it is as
+ * before; or it is of no use any more. Waits for it, with a deadline. */
 int spare_lease(const struct spare *s, const struct jail_spec *spec, uid_t *id,
 	struct err *e);
 

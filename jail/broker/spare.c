@@ -221,6 +221,25 @@ static int tell_warden(
 	return err_kind_set(e, ERR_FAILED);
 }
 
+/* Make the spare's directory the person's, whose share of the cores it has from
+ * then on. A person with other sessions has one already, and nothing can be
+ * moved into that. 1, 0, or -1 with e. */
+static int take_directory(const struct lease_offer *o, int allocation,
+	const struct spec_made *made, struct err *e)
+{
+	int r = 0;
+
+	if (!cgroup_person_has_shares(&o->cgroup))
+		return 1;
+	if (ident_person_lock(allocation, made->person, e) < 0)
+		return -1;
+	if (!ident_allocation_has_others(
+		    allocation, IDENT_PLACES_ANY + made->person))
+		r = cgroup_person_mark(&o->cgroup, made->person, e) == 0;
+	ident_person_unlock(allocation, made->person);
+	return r;
+}
+
 int spare_lease(const struct spare *s, const struct jail_spec *spec, uid_t *id,
 	struct err *e)
 {
@@ -230,10 +249,13 @@ int spare_lease(const struct spare *s, const struct jail_spec *spec, uid_t *id,
 	r = look_at_offer(s, &o, &allocation, e);
 	if (r == 0)
 		r = site_count_in(spec->made, allocation, e);
-	if (r == 0 && (lower_cgroup(&o, &spec->limits, e) < 0 ||
-			      tell_warden(s, spec, e) < 0)) {
-		site_count_out(spec->made, allocation);
-		r = -1;
+	if (r == 0) {
+		r = take_directory(&o, allocation, spec->made, e);
+		if (r > 0 && (lower_cgroup(&o, &spec->limits, e) < 0 ||
+				     tell_warden(s, spec, e) < 0))
+			r = -1;
+		if (r <= 0)
+			site_count_out(spec->made, allocation);
 	}
 	*id = o.id;
 	fd_drop(&allocation);

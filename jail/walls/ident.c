@@ -142,6 +142,40 @@ void ident_release_places(int lock_fd, uint64_t owner)
 	fcntl(lock_fd, F_OFD_SETLK, &all);
 }
 
+int ident_allocation_has_others(int lock_fd, uint64_t owner)
+{
+	struct flock any = {.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = first_place(owner),
+		.l_len = IDENT_PLACES_MAX};
+
+	return fcntl(lock_fd, F_OFD_GETLK, &any) < 0 || any.l_type != F_UNLCK;
+}
+
+/* The byte behind the places of all owners. */
+static int lock_person(int lock_fd, int op, uid_t person, short type)
+{
+	struct flock one = {.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = first_place(2 * IDENT_PLACES_ANY) + (off_t)person,
+		.l_len = 1};
+
+	return fcntl(lock_fd, op, &one);
+}
+
+int ident_person_lock(int lock_fd, uid_t person, struct err *e)
+{
+	while (lock_person(lock_fd, F_OFD_SETLKW, person, F_WRLCK) < 0)
+		if (errno != EINTR)
+			return err_errno(e, "count the sessions");
+	return 0;
+}
+
+void ident_person_unlock(int lock_fd, uid_t person)
+{
+	lock_person(lock_fd, F_OFD_SETLK, person, F_UNLCK);
+}
+
 void ident_release_all_places(int lock_fd)
 {
 	/* To the end of what can be locked. */

@@ -120,6 +120,16 @@ int ident_allocate(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
 int ident_allocation_place(
 	int lock_fd, uint64_t owner, int most, struct err *e);
 
+/* True if other allocations have places that belong to `owner`, or it cannot be
+ * found out. */
+int ident_allocation_has_others(int lock_fd, uint64_t owner);
+
+/* Keep others from deciding in which directory sessions of this person go
+ * (cgroup_person_choose()). Waits for who does; what holds it does nothing else
+ * meanwhile. 0, or -1 with e. */
+int ident_person_lock(int lock_fd, uid_t person, struct err *e);
+void ident_person_unlock(int lock_fd, uid_t person);
+
 /* Give the places of an owner back; or those of all, and keep the uid. */
 void ident_release_places(int lock_fd, uint64_t owner);
 void ident_release_all_places(int lock_fd);

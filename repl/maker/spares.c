@@ -286,19 +286,21 @@ int spares_lease(struct spares *s, const struct jail_spec *spec,
 	struct spare *out, uid_t *id, struct err *e)
 {
 	bool program = spec->mode != SPEC_SESSION;
+	int r;
 
 	s->shared->program = program ? getpid() : 0;
 	if (!find(s, spec, out))
 		return 0;
-	if (spare_lease(out, spec, id, e) == 0) {
+	r = spare_lease(out, spec, id, e);
+	if (r > 0) {
 		if (program)
 			s->shared->program = s->shared->rows[out->number].pid;
 		used(s, out);
 		return 1;
 	}
-	if (e->kind == ERR_BUSY) {
+	if (r == 0 || e->kind == ERR_BUSY) {
 		spare_put(s->shelf[spec->mode], out);
-		return -1;
+		return r;
 	}
 	used(s, out);
 	spare_close(out);

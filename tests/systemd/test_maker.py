@@ -26,7 +26,8 @@ def prompt(person, *words, before=()):
 
 
 def cgroups():
-    return list((SESSIONS / "cellblock").glob("[0-9]*"))
+    """In the directories of persons."""
+    return list((SESSIONS / "cellblock").glob("*/[0-9]*"))
 
 
 def inodes():

@@ -55,7 +55,8 @@ void cgroup_probe(
 	const struct mntent *m;
 	int n = 0;
 
-	*caps = (struct cgroup_caps){.below = below, .with = {with, 0, also}};
+	*caps = (struct cgroup_caps){
+		.below = below, .with = {with, 0, also}, .person = -1};
 	while (f && caps->kind != CGROUP_V2 && (m = getmntent(f)))
 		n += probe_mount(caps, m);
 	if (f)
@@ -81,6 +82,7 @@ static void make_empty(struct cgroup *cg)
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		cg->at[i] = cg->enter[i] = cg->held[i] = -1;
 	cg->enter[CGROUP_ABOVE] = -1;
+	cg->person = -1;
 	for (int i = 0; i < CGROUP_FILES; i++)
 		cg->file[i] = -1;
 }
@@ -89,6 +91,7 @@ static void make_empty(struct cgroup *cg)
 static int place_controller(struct cgroup *cg, const struct cgroup_caps *caps,
 	int c, const char *name)
 {
+	int in = caps->in[0] && !strcmp(caps->dir[c], caps->dir[CGROUP_CPU]);
 	int n;
 
 	/* v1 mounts some controllers together, v2 all. */
@@ -98,8 +101,10 @@ static int place_controller(struct cgroup *cg, const struct cgroup_caps *caps,
 			return 0;
 		}
 	cg->at[c] = cg->ndirs++;
-	n = snprintf(cg->dirs[cg->at[c]], CGROUP_PATH_MAX, "%s/%s%s",
-		caps->dir[c], caps->shared ? CGROUP_PREFIX : "", name);
+	cg->above[cg->at[c]] = caps->shared ? 0 : in ? 2 : 1;
+	n = snprintf(cg->dirs[cg->at[c]], CGROUP_PATH_MAX, "%s/%s%s%s%s",
+		caps->dir[c], in ? caps->in : "", in ? "/" : "",
+		caps->shared ? CGROUP_PREFIX : "", name);
 	return n < CGROUP_PATH_MAX ? 0 : -1;
 }
 
@@ -126,7 +131,7 @@ int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
 		}
 	}
 	cg->kind = caps->kind;
-	cg->own_parent = !caps->shared;
+	cg->person = caps->person;
 	return 0;
 }
 
@@ -155,6 +160,9 @@ int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 	if (ops->make(cg, caps, l, e) == 0) {
 		open_files(cg, ops, 0, CGROUP_F_MOST);
 		cg->enforced = ops->limit(cg, l);
+		/* Without a mark the next session goes by the number. */
+		if (cg->person >= 0)
+			cgroup_person_mark(cg, (uid_t)cg->person, NULL);
 		return 0;
 	}
 	cgroup_close(cg);
@@ -232,7 +240,7 @@ int cgroup_bound_all(const struct cgroup *cg, int64_t bytes, struct err *e)
 	auto_close int dir = -1;
 
 	if (ops && i >= 0) {
-		cgroup_dir_parent(above, cg->dirs[i]);
+		cgroup_dir_top(above, cg, i);
 		dir = cgroup_dir_open(above);
 	}
 	if (!bytes) {
@@ -428,13 +436,15 @@ static void lift_cpu(const char *path)
 
 static int remove_one(const struct cgroup *cg, int i, int timeout_ms)
 {
-	char parent[CGROUP_PATH_MAX];
+	char above[CGROUP_PATH_MAX];
 
 	if (cgroup_dir_clear(cg->dirs[i], timeout_ms) < 0)
 		return -1;
-	cgroup_dir_parent(parent, cg->dirs[i]);
-	if (cg->own_parent)
-		rmdir(parent); /* fails while another session is there */
+	strcpy(above, cg->dirs[i]);
+	for (int n = cg->above[i]; n > 0; n--) {
+		*strrchr(above, '/') = '\0';
+		rmdir(above); /* fails while another session is there */
+	}
 	return 0;
 }
 
@@ -470,12 +480,12 @@ static int is_by_pid(const char *name)
  * uid only when no session has that uid. Other directories in a delegated
  * cgroup are not ours to touch, not even `cellblock-host`, which nobody holds.
  */
-static int may_be_dead(const struct cgroup *cg, const char *name,
+static int may_be_dead(int shared, const char *name,
 	int (*is_dead)(const char *name, void *arg), void *arg)
 {
 	size_t n = strlen(CGROUP_PREFIX);
 
-	if (!cg->own_parent)
+	if (shared)
 		return !strncmp(name, CGROUP_PREFIX, n) && is_by_pid(name + n);
 	return is_by_pid(name) || (is_dead && is_dead(name, arg));
 }
@@ -493,23 +503,39 @@ static void clear_if_dead(const char *parent, const char *name)
 		cgroup_dir_clear(path, CGROUP_CLEAR_MS);
 }
 
+/* Clear the dead sessions in one directory. In one of ours (`above` is not 0)
+ * persons' directories lie beside the sessions of earlier builds. */
+static void clear_in(const char *parent, int above,
+	int (*is_dead)(const char *name, void *arg), void *arg)
+{
+	DIR *d = opendir(parent);
+	struct dirent *de;
+
+	while (d && (de = readdir(d))) {
+		char path[CGROUP_PATH_MAX];
+
+		if (de->d_type != DT_DIR)
+			continue;
+		if (may_be_dead(!above, de->d_name, is_dead, arg))
+			clear_if_dead(parent, de->d_name);
+		else if (above > 1 && cgroup_person_is_one(de->d_name) &&
+			 snprintf(path, sizeof(path), "%s/%s", parent,
+				 de->d_name) < CGROUP_PATH_MAX)
+			clear_in(path, 1, is_dead, arg);
+	}
+	if (d)
+		closedir(d);
+	if (above)
+		rmdir(parent); /* fails while another session is there */
+}
+
 void cgroup_clear_dead(const struct cgroup *cg,
 	int (*is_dead)(const char *name, void *arg), void *arg)
 {
 	for (int i = 0; i < cg->ndirs; i++) {
-		char parent[CGROUP_PATH_MAX];
-		struct dirent *de;
-		DIR *d;
+		char top[CGROUP_PATH_MAX];
 
-		cgroup_dir_parent(parent, cg->dirs[i]);
-		d = opendir(parent);
-		while (d && (de = readdir(d)))
-			if (de->d_type == DT_DIR &&
-				may_be_dead(cg, de->d_name, is_dead, arg))
-				clear_if_dead(parent, de->d_name);
-		if (d)
-			closedir(d);
-		if (cg->own_parent)
-			rmdir(parent);
+		cgroup_dir_top(top, cg, i);
+		clear_in(top, cg->above[i], is_dead, arg);
 	}
 }

@@ -6,7 +6,10 @@
  * delegated subtree). Later it works through descriptors that it opened then.
  * The janitor, which outlives the warden, removes the cgroup.
  *
- *   NAME           the session: session.cpus, for both leaves together
+ *   PERSON         root's sessions: one share of the cores for each person,
+ *                  whatever the person runs; under v1 for the cpu controller
+ *                  and those mounted with it
+ *   NAME           in it, the session: session.cpus, for both leaves together
  *   NAME/jail      session.memory and session.processes; what is used is
  *                  counted here
  *   NAME/warden    the warden, its helper processes, the wardens of programs
@@ -23,6 +26,8 @@
 
 /* Longest directory name. */
 #define CGROUP_PATH_MAX 512
+/* Longest name of a person's directory. */
+#define CGROUP_PERSON_MAX 48
 
 enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
@@ -45,6 +50,8 @@ struct cgroup_caps {
 	int shared;	   /* delegated: `dir` may hold cgroups of others */
 	const char *below; /* (v2) `dir` is in there; or NULL */
 	pid_t with[3];	   /* (v2) may be moved aside with the caller, 0 none */
+	int64_t person;	   /* whose session this is; -1: nobody's yet */
+	char in[CGROUP_PERSON_MAX]; /* the person's directory; empty: none */
 	char dir[CGROUP_CONTROLLERS][CGROUP_PATH_MAX]; /* sessions go here */
 	char why[256]; /* what is missing and why, in words; or empty */
 };
@@ -74,9 +81,11 @@ struct cgroup {
 	int file[CGROUP_FILES];
 	int ndirs; /* directories of the session, the freezer's first */
 	char dirs[CGROUP_CONTROLLERS][CGROUP_PATH_MAX];
-	int held[CGROUP_CONTROLLERS]; /* each of `dirs`, locked; -1 not ours */
-	int at[CGROUP_CONTROLLERS];   /* index in `dirs`; -1 no controller */
-	int own_parent;		      /* only our sessions lie beside `dirs` */
+	int held[CGROUP_CONTROLLERS];  /* each of `dirs`, locked; -1 not ours */
+	int at[CGROUP_CONTROLLERS];    /* index in `dirs`; -1 no controller */
+	int above[CGROUP_CONTROLLERS]; /* directories of ours above each of
+					* `dirs`: 0 (delegated) to 2 */
+	int64_t person;		       /* (caps) */
 };
 
 enum {
@@ -105,6 +114,21 @@ struct cgroup_usage {
  * and caps->why says why. */
 void cgroup_probe(
 	struct cgroup_caps *caps, pid_t with, pid_t also, const char *below);
+
+/* Sessions go into the directory of this person: the one that the person has
+ * got with a session made ahead, while that is there, or else one with the
+ * person's number. Nothing else of root's may choose or mark one for the person
+ * until the session's own directory is there (ident_person_lock()). */
+void cgroup_person_choose(struct cgroup_caps *caps, uid_t person);
+
+/* A session made ahead goes into a directory of its own, which becomes a
+ * person's when it is marked: a cgroup cannot be moved into another. -1 with e:
+ * the kernel keeps no mark. */
+void cgroup_person_choose_new(struct cgroup_caps *caps);
+int cgroup_person_mark(const struct cgroup *cg, uid_t person, struct err *e);
+
+/* 1 if each person has one share of the cores. */
+int cgroup_person_has_shares(const struct cgroup *cg);
 
 /* Where sessions lie in `below`: move into a leaf of it, out of the cgroup of
  * the service that started us. -1 with e. */
@@ -178,14 +202,15 @@ void cgroup_usage_by_path(const struct cgroup *cg, struct cgroup_usage *u);
 int64_t cgroup_memory(const struct cgroup *cg);
 
 /* For the janitor, by path: kill everything in the session's directories and
- * remove them, waiting at most timeout_ms for the dying; and remove the parent
- * if it is our own and empty. Another session that uses the name by then is
+ * remove them, waiting at most timeout_ms for the dying; and remove those above
+ * that are our own and empty. Another session that uses the name by then is
  * left alone. */
 int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e);
 
 /* Afterwards: kill and remove cgroups of dead sessions that lie beside this
- * one. A name made from an allocated uid counts as dead only if is_dead() says
- * so, which must then stay true until the caller is done; NULL: none does. */
+ * one, and in the directory of any person. A name made from an allocated uid
+ * counts as dead only if is_dead() says so, which must then stay true until the
+ * caller is done; NULL: none does. */
 void cgroup_clear_dead(const struct cgroup *cg,
 	int (*is_dead)(const char *name, void *arg), void *arg);
 

@@ -118,6 +118,13 @@ void cgroup_dir_parent(char parent[CGROUP_PATH_MAX], const char *path)
 	*strrchr(parent, '/') = '\0';
 }
 
+void cgroup_dir_top(char top[CGROUP_PATH_MAX], const struct cgroup *cg, int i)
+{
+	cgroup_dir_parent(top, cg->dirs[i]);
+	if (cg->above[i] > 1)
+		*strrchr(top, '/') = '\0';
+}
+
 int cgroup_dir_open(const char *path)
 {
 	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -165,14 +172,28 @@ static int clear_remains(const char *path)
 	return cgroup_dir_clear(path, CGROUP_CLEAR_MS);
 }
 
-int cgroup_dir_make(const char *path, struct err *e)
+/* Make the directory above `path`, and the one above that. */
+static int make_above(const char *path)
 {
-	char parent[CGROUP_PATH_MAX];
+	char parent[CGROUP_PATH_MAX], top[CGROUP_PATH_MAX];
 
 	cgroup_dir_parent(parent, path);
-	/* Between two of these steps a session that ends may remove the parent,
-	 * and a janitor may remove what nobody holds yet. */
-	for (int tries = 8; tries > 0; tries--) {
+	if (mkdir(parent, 0755) == 0 || errno == EEXIST)
+		return 0;
+	cgroup_dir_parent(top, parent);
+	if (errno != ENOENT || (mkdir(top, 0755) < 0 && errno != EEXIST))
+		return -1;
+	return mkdir(parent, 0755) == 0 || errno == EEXIST ||
+			       errno == ENOENT /* removed again: once more */
+		       ? 0
+		       : -1;
+}
+
+int cgroup_dir_make(const char *path, struct err *e)
+{
+	/* Between two of these steps a session that ends may remove what is
+	 * above, and a janitor may remove what nobody holds yet. */
+	for (int tries = 16; tries > 0; tries--) {
 		/* Mode 0700: whoever can open the directory can hold it. */
 		if (mkdir(path, 0700) == 0) {
 			int held = cgroup_dir_hold(path, CGROUP_CLEAR_MS);
@@ -186,8 +207,7 @@ int cgroup_dir_make(const char *path, struct err *e)
 				return err_errno(e,
 					"cgroup: remove what is left in %s",
 					path);
-		} else if (errno != ENOENT ||
-			   (mkdir(parent, 0755) < 0 && errno != EEXIST)) {
+		} else if (errno != ENOENT || make_above(path) < 0) {
 			break;
 		}
 	}

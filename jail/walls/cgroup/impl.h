@@ -73,6 +73,11 @@ static inline int cgroup_fd_of(
 	return cg->at[c] < 0 ? -1 : cg->held[cg->at[c]];
 }
 
+/* ---- a person's directory: person.c ---- */
+
+/* True if a directory beside the sessions has the name of a person's. */
+int cgroup_person_is_one(const char *name);
+
 /* ---- files: dir.c ---- */
 
 /* Write `text` to a file of a directory, or to an open file: 0, or -1 with
@@ -100,8 +105,9 @@ int64_t cgroup_dir_key(const char *text, const char *key);
 
 /* ---- a directory: dir.c ---- */
 
-/* The directory above `path`. */
+/* The directory above `path`; the topmost of ours above dirs[i]. */
 void cgroup_dir_parent(char parent[CGROUP_PATH_MAX], const char *path);
+void cgroup_dir_top(char top[CGROUP_PATH_MAX], const struct cgroup *cg, int i);
 
 /* Open a directory by path: descriptor, or -1 with errno. */
 int cgroup_dir_open(const char *path);
@@ -112,8 +118,8 @@ int cgroup_dir_open(const char *path);
 int cgroup_dir_hold(const char *path, int timeout_ms);
 
 /* Make a directory and hold it, after removing the remains of a dead session
- * there; its parent is made too where it is missing. Descriptor, or -1 with e.
- */
+ * there; what is missing above it, two at most, is made too. Descriptor, or -1
+ * with e. */
 int cgroup_dir_make(const char *path, struct err *e);
 
 /* Kill all in a directory that the caller holds, and remove it. -1 with errno

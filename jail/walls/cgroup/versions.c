@@ -3,8 +3,9 @@
  * versions.c - how the two versions of cgroups differ
  *
  * Runs in:   warden, see cgroup.c
- * Leaves:    v1: MOUNT/cellblock/NAME in the hierarchy of each controller
- *            v2: MOUNT/cellblock/NAME (root), or BASE/cellblock-NAME
+ * Leaves:    v1: MOUNT/cellblock/NAME in the hierarchy of each controller, in
+ *            that of cpu MOUNT/cellblock/PERSON/NAME
+ *            v2: MOUNT/cellblock/PERSON/NAME (root), or BASE/cellblock-NAME
  *            (delegated); the controllers handed on above it; in a delegated
  *            cgroup that was ours alone, the leaf we moved into
  *            both: in NAME the leaf of the jail, with that of the guests where
@@ -513,13 +514,15 @@ static int v2_make(struct cgroup *cg, const struct cgroup_caps *caps,
 	const struct limits *l, struct err *e)
 {
 	int dir = cg->held[0] = cgroup_dir_make(cg->dirs[0], e);
-	char above[CGROUP_PATH_MAX];
+	char above[CGROUP_PATH_MAX], persons[CGROUP_PATH_MAX];
 
 	if (dir < 0)
 		return -1;
 	cgroup_dir_parent(above, caps->dir[0]);
+	cgroup_dir_parent(persons, cg->dirs[0]);
 	if ((!caps->shared && hand_on(above, caps, e) < 0) ||
 		hand_on(caps->dir[0], caps, e) < 0 ||
+		(cg->above[0] > 1 && hand_on(persons, caps, e) < 0) ||
 		hand_on(cg->dirs[0], caps, e) < 0 ||
 		v2_make_leaves(dir, l, e) < 0)
 		return -1;

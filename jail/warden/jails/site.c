@@ -169,6 +169,20 @@ static int has_kernels_limits(const struct cgroup *cg)
 	return (cg->enforced & need) == need;
 }
 
+/* Choose the directory of whoever the session is for. Root's own sessions are
+ * one person's. */
+static int choose_person(const struct spec_made *made, int lock,
+	struct cgroup_caps *caps, struct err *e)
+{
+	if (made && made->ahead)
+		cgroup_person_choose_new(caps);
+	else if (made && ident_person_lock(lock, made->person, e) < 0)
+		return -1;
+	else
+		cgroup_person_choose(caps, made ? made->person : 0);
+	return 0;
+}
+
 /* Started by root: the limits while we may still set them, and then an id that
  * nobody else has. */
 static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
@@ -189,8 +203,11 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 	s->id = uid;
 	probe_cgroups(spec, caps);
 	if (cgroup_move_below(caps, e) < 0 ||
+		choose_person(made, lock, caps, e) < 0 ||
 		limit_by_cgroup(s, front, caps, name, lock, e) < 0)
 		return -1;
+	if (made && !made->ahead)
+		ident_person_unlock(lock, made->person);
 	if (made && cgroup_bound_all(&s->cgroup, made->memory_bytes, e) < 0)
 		return -1;
 	if (made && made->ahead && !has_kernels_limits(&s->cgroup))
@@ -311,6 +328,7 @@ static void know_cgroup(struct enforce_facts *f, const struct cgroup *cg,
 	f->cpus = !!(cg->enforced & CGROUP_LIMIT_CPU);
 	f->cpu = cg->file[CGROUP_F_CPU] >= 0;
 	f->freezer = cgroup_can_freeze(cg);
+	f->cpus += f->cpus && cgroup_person_has_shares(cg);
 	f->delegated = caps->shared;
 	snprintf(f->cgroup_why, sizeof(f->cgroup_why), "%s", caps->why);
 }
