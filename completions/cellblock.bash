@@ -4,7 +4,7 @@
 _cellblock_keys='cell.timeout cell.grace cell.cpu cell.output cell.tail
 cell.source cell.background cell.undo cell.checkpoint session.memory
 session.processes session.cpus session.idle session.lifetime session.per_user
-session.maker maker.memory maker.sessions maker.hosts maker.reach maker.drain spare.jails
+session.maker maker.memory maker.reserve maker.sessions maker.hosts maker.reach maker.drain spare.jails
 lab.course lab.exercise lab.submit lab.deadline lab.quota
 session.linger session.confirm session.attach
 home.size home.files home.skeleton files.max_file files.max_count

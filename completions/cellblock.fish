@@ -124,6 +124,7 @@ function __cellblock_keys
 		serve.log 'which requests --serve logs' \
 		serve.log_to 'where the log of --serve goes' \
 		maker.memory 'memory for all sessions of the maker together' \
+		maker.reserve 'no new session while the host has less memory available' \
 		maker.sessions 'sessions of the maker at a time, for all persons' \
 		maker.hosts 'directory in which hosts tell each other who has a session where' \
 		maker.reach 'what a person types to come to this host and no other' \

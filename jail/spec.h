@@ -102,8 +102,9 @@ struct spec_made {
 	int most;	    /* of all persons together */
 	int64_t memory_bytes; /* of all root's sessions together; 0: as the host
 			       * has it */
-	const char *below;    /* (v2) the cgroup that sessions lie in, below the
-			       * mount; NULL: one of our own */
+	int64_t reserve_bytes; /* none while less of the host's is available */
+	const char *below; /* (v2) the cgroup that sessions lie in, below the
+			    * mount; NULL: one of our own */
 	/* Called as root when the session has its host id. */
 	void (*tell)(const struct jail_spec *spec, uid_t id);
 	/* Called as root, in the janitor, when the session has ended, whatever

@@ -248,6 +248,8 @@ int spare_lease(const struct spare *s, const struct jail_spec *spec, uid_t *id,
 
 	r = look_at_offer(s, &o, &allocation, e);
 	if (r == 0)
+		r = site_has_memory(spec->made, &o.cgroup, e);
+	if (r == 0)
 		r = site_count_in(spec->made, allocation, e);
 	if (r == 0) {
 		r = take_directory(&o, allocation, spec->made, e);

@@ -175,6 +175,21 @@ int host_has_swap(void)
 	return n != 1; /* the heading */
 }
 
+int64_t host_available_bytes(void)
+{
+	static const char key[] = "MemAvailable:";
+	FILE *f = fopen("/proc/meminfo", "re");
+	int64_t bytes = -1;
+	char line[256];
+
+	while (f && bytes < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, strlen(key)))
+			bytes = strtoll(line + strlen(key), NULL, 10) * 1024;
+	if (f)
+		fclose(f);
+	return bytes;
+}
+
 static void probe_kernel(struct host *h)
 {
 	struct utsname u;

@@ -89,6 +89,9 @@ void host_fini(struct host *h);
 /* True if there is swap, or if that cannot be told. */
 int host_has_swap(void);
 
+/* How much memory programs could still have here; -1: the kernel does not say. */
+int64_t host_available_bytes(void);
+
 /* Find out what must be shown for `path` to start. */
 int host_python_resolve(struct host_python *p, const char *path, struct err *e);
 void host_python_fini(struct host_python *p);

@@ -78,7 +78,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 89
+#define CONFIG_NKEYS 90
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -174,6 +174,7 @@ struct config {
 	struct config_serve serve;
 	/* [maker] */
 	int64_t all_memory; /* 0: as much as the host has */
+	int64_t reserve; /* of the host's memory, for others than sessions */
 	int all_sessions;
 	int spares;  /* of each kind */
 	char *hosts; /* directory, or NULL */

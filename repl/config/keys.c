@@ -164,6 +164,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 			{"journal", SERVE_LOG_TO_JOURNAL, 0})},
 	{"maker", "memory", CONFIG_SIZE, FIELD(all_memory), "0", 0, 1024 * GIB,
 		TIGHTEN_LOWER, "memory for all sessions of the maker together", NULL},
+	{"maker", "reserve", CONFIG_SIZE, FIELD(reserve), "128M", 0, 1024 * GIB,
+		TIGHTEN_NEVER, "no new session while the host has less memory available", NULL},
 	{"maker", "sessions", CONFIG_INT, FIELD(all_sessions), "1000", 1, 65535,
 		TIGHTEN_LOWER, "sessions of the maker at a time, for all persons", NULL},
 	{"maker", "hosts", CONFIG_DIR, FIELD(hosts), "", 0, 0,

@@ -256,6 +256,61 @@ int cgroup_bound_all(const struct cgroup *cg, int64_t bytes, struct err *e)
 	return err_kind_set(e, ERR_CONFIG);
 }
 
+static int64_t at_least_0(int64_t v)
+{
+	return v < 0 ? 0 : v;
+}
+
+/* The page cache of files, which the kernel takes back when memory is short.
+ * tmpfs is not part of it. */
+static int64_t reclaimable_bytes(int fd, const char *const keys[2])
+{
+	char buf[8192];
+
+	cgroup_dir_reread(fd, buf, sizeof(buf));
+	return at_least_0(cgroup_dir_key(buf, keys[0])) +
+	       at_least_0(cgroup_dir_key(buf, keys[1]));
+}
+
+static int64_t number_in(int dir, const char *name)
+{
+	char buf[64];
+	char *end;
+	int64_t v;
+
+	if (cgroup_dir_read(dir, name, buf, sizeof(buf)) <= 0)
+		return -1;
+	v = strtoll(buf, &end, 10);
+	return end == buf ? -1 : v; /* "max" is no number */
+}
+
+/* The name of a file that each cgroup has. */
+static const char *file_name(const struct cgroup_ops *ops, enum cgroup_file f)
+{
+	return strrchr(ops->files[f].name, '/') + 1;
+}
+
+int64_t cgroup_left_of_all(const struct cgroup *cg)
+{
+	const struct cgroup_ops *ops = versions[cg->kind];
+	int i = cg->at[CGROUP_MEMORY];
+	char top[CGROUP_PATH_MAX];
+	auto_close int dir = -1, stat = -1;
+	int64_t most, used;
+
+	if (!ops || i < 0)
+		return INT64_MAX;
+	cgroup_dir_top(top, cg, i);
+	dir = cgroup_dir_open(top);
+	most = number_in(dir, ops->memory_max);
+	used = number_in(dir, file_name(ops, CGROUP_F_MEMORY));
+	if (most < 0 || used < 0)
+		return INT64_MAX;
+	stat = openat(dir, file_name(ops, CGROUP_F_MEMORY_STAT),
+		O_RDONLY | O_CLOEXEC);
+	return most - used + reclaimable_bytes(stat, ops->cache);
+}
+
 void cgroup_close(struct cgroup *cg)
 {
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
@@ -331,11 +386,6 @@ int cgroup_freeze(
 	return 0;
 }
 
-static int64_t at_least_0(int64_t v)
-{
-	return v < 0 ? 0 : v;
-}
-
 /* The number after `key` in a file that is open, or, with NULL, that the file
  * holds alone; -1 unknown. */
 static int64_t file_number(int fd, const char *key)
@@ -345,17 +395,6 @@ static int64_t file_number(int fd, const char *key)
 	if (cgroup_dir_reread(fd, buf, sizeof(buf)) <= 0)
 		return -1;
 	return key ? cgroup_dir_key(buf, key) : strtoll(buf, NULL, 10);
-}
-
-/* The page cache of files, which the kernel takes back when memory is short.
- * tmpfs is not part of it. */
-static int64_t reclaimable_bytes(int fd, const char *const keys[2])
-{
-	char buf[8192];
-
-	cgroup_dir_reread(fd, buf, sizeof(buf));
-	return at_least_0(cgroup_dir_key(buf, keys[0])) +
-	       at_least_0(cgroup_dir_key(buf, keys[1]));
 }
 
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)

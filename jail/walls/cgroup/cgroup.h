@@ -138,6 +138,10 @@ int cgroup_move_below(const struct cgroup_caps *caps, struct err *e);
  * the bound was ours. -1 with e when the kernel does not keep the bound. */
 int cgroup_bound_all(const struct cgroup *cg, int64_t bytes, struct err *e);
 
+/* How much of the bound is left for all sessions together, without what could
+ * be reclaimed; INT64_MAX: there is no bound. */
+int64_t cgroup_left_of_all(const struct cgroup *cg);
+
 /* Decide where the session's directories will be. Makes nothing, so that the
  * janitor can know the place before there is anything to remove. `name` is a
  * file name that no living session shares (ident_allocation_name()); NULL: a

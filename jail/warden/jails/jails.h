@@ -74,6 +74,11 @@ void site_close(struct site *s);
  * kind ERR_BUSY when there are too many: then it has none. And give the places
  * back. */
 int site_count_in(const struct spec_made *made, int lease, struct err *e);
+/* Check that there is memory for one more session: in what all may have
+ * together, and on the host. -1 with e, in words for the person. */
+int site_has_memory(
+	const struct spec_made *made, const struct cgroup *cg, struct err *e);
+
 void site_count_out(const struct spec_made *made, int lease);
 
 /* ---- side.c ---- */

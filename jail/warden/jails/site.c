@@ -27,6 +27,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What a session takes to begin, with Python. */
+#define START_BYTES (32LL << 20)
 /* A manager that does not answer by then is not waited for. */
 #define ANSWER_MS 2000
 
@@ -142,6 +144,35 @@ int site_count_in(const struct spec_made *made, int allocation, struct err *e)
 	return -1;
 }
 
+int site_has_memory(
+	const struct spec_made *made, const struct cgroup *cg, struct err *e)
+{
+	int64_t left = made->memory_bytes ? cgroup_left_of_all(cg) : INT64_MAX;
+	int64_t free = made->reserve_bytes ? host_available_bytes() : -1;
+
+	if (left < START_BYTES) {
+		err_set(e, "the sessions of this host use all the memory that "
+			   "they may have together");
+		err_hint(e,
+			"try again later, or end a session that is not "
+			"needed; maker.memory = %lld MiB",
+			(long long)(made->memory_bytes >> 20));
+		return err_kind_set(e, ERR_BUSY);
+	}
+	if (free >= 0 && free < made->reserve_bytes) {
+		err_set(e,
+			"this host has too little memory for one more session: "
+			"%lld MiB are left",
+			(long long)(free >> 20));
+		err_hint(e,
+			"try again later, or end a session that is not "
+			"needed; maker.reserve = %lld MiB",
+			(long long)(made->reserve_bytes >> 20));
+		return err_kind_set(e, ERR_BUSY);
+	}
+	return 0;
+}
+
 void site_count_out(const struct spec_made *made, int allocation)
 {
 	ident_release_places(allocation, made->person);
@@ -209,6 +240,8 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 	if (made && !made->ahead)
 		ident_person_unlock(lock, made->person);
 	if (made && cgroup_bound_all(&s->cgroup, made->memory_bytes, e) < 0)
+		return -1;
+	if (made && !made->ahead && site_has_memory(made, &s->cgroup, e) < 0)
 		return -1;
 	if (made && made->ahead && !has_kernels_limits(&s->cgroup))
 		return err_set(e, "no cgroup keeps the limits of this host");

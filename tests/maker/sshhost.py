@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""A real sshd, as our snippet sets it, on a host with root's maker."""
+import pathlib
+import socket
+import subprocess
+
+import hosttree
+import makerhost
+import sshd
+
+SNIPPET = (pathlib.Path(__file__).resolve().parent.parent.parent
+           / "etc/sshd_config.d/cellblock.conf")
+# Half of a key exchange is the client's, which is elsewhere in a laboratory. With
+# the default of OpenSSH (sntrup761) that half takes longer than all the rest.
+CHEAP = "-o", "KexAlgorithms=curve25519-sha256"
+
+
+def snippet(binary):
+    """What it says of the whole server, and of its group."""
+    words = SNIPPET.read_text().replace("/usr/local/bin/cellblock",
+                                        str(binary))
+    return words.replace("Match Group cellblock",
+                         "Match User cellblock-test-*")
+
+
+class Ssh:
+    def __init__(self, host):
+        self.host = host
+        d = host.dir
+        for key in "host", "client":
+            makerhost.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+                          str(d / key))
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            self.port = s.getsockname()[1]
+        (d / "sshd").write_text(f"""ListenAddress 127.0.0.1:{self.port}
+HostKey {d}/host
+PidFile none
+UsePAM no
+StrictModes no
+AuthorizedKeysFile {d}/client.pub
+PasswordAuthentication no
+""" + snippet(host.binary))
+        self.log = open(d / "sshd.log", "wb")
+        self.process = subprocess.Popen(
+            [*host.inside(), "sh", "-c", 'mkdir -p /run/sshd; exec "$@"', "sh",
+             sshd.find(), "-D", "-e", "-f", str(d / "sshd")],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        hosttree.until(self._is_up, "the ssh server")
+
+    def _is_up(self):
+        assert self.process.poll() is None, \
+            (self.host.dir / "sshd.log").read_text()
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def argv(self, person, *options, kex=CHEAP):
+        return ["ssh", "-F", "none", "-p", str(self.port), "-i",
+                str(self.host.dir / "client"), "-o", "LogLevel=ERROR",
+                "-o", "StrictHostKeyChecking=no", "-o", "BatchMode=yes",
+                "-o", "UserKnownHostsFile=/dev/null", *kex, *options, "--",
+                f"{person.name}@127.0.0.1"]
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+        self.log.close()
