@@ -539,8 +539,10 @@ struct watch {
 	int64_t worked_ms;	 /* CPU time of all, as charged */
 	int64_t moved_ms, moved_at_ms; /* worked_ms when it last grew, and when
 					*/
-	int slots_peak;		       /* of what the process limit counts */
-	int64_t oom_looked;	       /* kills for memory at the last look */
+	int crowd;	/* more processes and threads run in turns; 0: never */
+	int turn;	/* 0: they run; else they are frozen */
+	int slots_peak; /* of what the process limit counts */
+	int64_t oom_looked; /* kills for memory at the last look */
 	int64_t oom_others; /* of them, those that did not strike the guest */
 };
 

@@ -28,6 +28,8 @@
 #define BEGIN_MS 400
 /* Looks take at most one part in so many of a core. */
 #define TICK_SHARE_DEN 32
+/* A crowd runs for one look of so many (take_turns()). */
+#define TURNS 4
 /* The longest time that one sample may stand for. */
 #define SAMPLE_MS 1000
 /* A session this large may copy much of itself at the start of a cell. */
@@ -70,6 +72,7 @@ void watch_start(struct watch *wa, struct warden *w, int64_t cpu_start_ms,
 		.deadline_ms = now + w->spec->limits.cell_wall_ms,
 		.tick_ms = next_tick(w, now, 0),
 		.grace_ms = grace_ms,
+		.crowd = warden_jail_crowd(&w->jail),
 		.cpu_start_ms = cpu_start_ms,
 		.others_start_ms = others_cpu_ms(w)};
 	for (int i = 0; i < WATCH_FDS; i++)
@@ -194,7 +197,8 @@ static void pause_clock(struct watch *wa, struct warden *w, int heard,
 		slice = SAMPLE_MS;
 	slice -= wa->worked_ms - worked;
 	if (heard < 0 || !a->waits || !wa->may_pause || wa->kill_ms ||
-		slice <= 0 || wa->paused_ms + slice > w->spec->limits.idle_ms)
+		wa->turn || slice <= 0 ||
+		wa->paused_ms + slice > w->spec->limits.idle_ms)
 		return;
 	wa->paused_ms += slice;
 	wa->deadline_ms += slice;
@@ -266,6 +270,21 @@ static void note_oom(struct watch *wa, struct warden *w, int64_t kills)
 	wa->oom_looked = kills;
 }
 
+/* A crowd runs from one look to the next, and is frozen for the next three.
+ * Each fork() takes locks that the kernel has for a file, such as libc's, and
+ * for all persons: a process may hold one while it waits for its person's share
+ * of a core. Beside fifteen fork bombs the fork of another person's checkpoint
+ * waited ten seconds (tests/bench/fair.py). A frozen process holds no lock. */
+static void take_turns(
+	struct watch *wa, struct warden *w, const struct warden_jail_usage *u)
+{
+	int crowded = wa->crowd && u->slots > wa->crowd && !wa->kill_ms &&
+		      u->memory == TALLY_FITS;
+
+	wa->turn = crowded ? (wa->turn + 1) % TURNS : 0;
+	warden_jail_rest(&w->jail, wa->turn > 0);
+}
+
 static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 {
 	const struct limits *l = &w->spec->limits;
@@ -293,6 +312,7 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 		(!known || !checkpoints_were_gone(
 				   c, heard > 0 ? a.began_ms : now)))
 		u.memory = TALLY_DOUBTFUL;
+	take_turns(wa, w, &u);
 	if (warden_jail_judge(&w->jail, u.memory))
 		strike_dead(wa, LIMIT_MEMORY);
 	else if (w->spec->side && is_idle(wa, w, now))
@@ -419,6 +439,8 @@ int watch_serve(struct watch *wa, struct warden *w)
 		return SESSION_OVER;
 	if (!wa->ended)
 		look_at_clocks(wa, w);
+	if (wa->ended || wa->kill_ms)
+		warden_jail_rest(&w->jail, 0);
 	/* Its end may have come while it was stopped to be weighed. */
 	if (wa->ended && wa->limit != LIMIT_MEMORY)
 		warden_jail_judge(&w->jail, TALLY_FITS);

@@ -164,6 +164,74 @@ def test_what_an_earlier_build_left_is_removed(shares):
                    "the end of what was left", 30)
 
 
+# ---- a crowd ----
+
+CROWD = ("import os, time\nif True:\n"
+         "  while True:\n"
+         "    try:\n"
+         "      if not os.fork(): time.sleep({nap}) or os._exit(0)\n"
+         "    except OSError: pass\n")
+
+
+def freezer(host, who):
+    """What the freezer of the person's session says of the guests."""
+    names = ids(host)
+    for pid in hosttree.all_pids():
+        status = hosttree.status_of(pid)
+        if names.get(int(status.get("Uid", "-1").split()[0])) == who.name and \
+                status.get("Name") == "python3":
+            for c in hosttree.cgroups_of(pid):
+                for name in "freezer.state", "cgroup.events":
+                    path = pathlib.Path(c, name)
+                    if path.parent.name == "guests" and path.exists():
+                        return path
+    return None
+
+
+def is_frozen(path):
+    text = path.read_text()
+    return "frozen 1" in text or text.startswith("FR")
+
+
+def test_a_crowd_runs_in_turns_and_ends_as_any_cell(shares):
+    host, ann, _ = shares
+    s = ann.session("-t", "100s").start()
+    s.run("x = 41")
+    s.enter(CROWD.format(nap=1000) + "\n")
+    hosttree.until(lambda: freezer(host, ann), "the guests", 30)
+    found = freezer(host, ann)
+    for _ in range(3):
+        hosttree.until(lambda: is_frozen(found), "a rest", 30)
+        hosttree.until(lambda: not is_frozen(found), "a turn", 30)
+    s.type("\x03")
+    s.wait_prompt()
+    assert "KeyboardInterrupt" in s.all_text()
+    assert s.run("x + 1") == "42"
+    # At a limit, and killed.
+    t = ann.session("--new", "-t", "2s").start()
+    t.run("x = 41; import signal; signal.signal(2, signal.SIG_IGN);")
+    t.enter(CROWD.format(nap=1000) + "\n")
+    t.expect(r"time limit: 2 s · killed")
+    t.wait_prompt()
+    assert t.run("x + 1") == "42"
+    # A program.
+    p = ann.run("-t", "2s", "-c", CROWD.format(nap=1000))
+    assert p.code == 137 and b"time limit" in p.err, p
+
+
+def test_few_processes_never_rest(shares):
+    """The control."""
+    host, ann, _ = shares
+    s = ann.session("-t", "100s").start()
+    s.enter("import os, time\nfor i in range(8):\n"
+            "  if not os.fork():\n    while True: pass\n\nwhile True: pass\n")
+    hosttree.until(lambda: freezer(host, ann), "the guests", 30)
+    found = freezer(host, ann)
+    assert not any(is_frozen(found) for _ in range(2000))
+    s.type("\x03")
+    s.wait_prompt()
+
+
 # ---- the kernel's division ----
 
 @pytest.mark.alone

@@ -19,6 +19,7 @@
 #include "jail/walls/walls.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,9 @@
  * its share of the CPU freezes when it gets more. */
 #define FREEZE_MS 1000
 #define FREEZE_LOOK_MS 50
+/* A crowd is more processes and threads than both. */
+#define CROWD_LEAST 24
+#define CROWD_OF_CORE 8
 /* From the stop of a jail to the first look at it. */
 #define QUIET_MS 1000
 /* Time between two checks of memory while no cell runs. They take at most one
@@ -235,8 +239,29 @@ int warden_jail_lease(struct warden_jail *j, const struct plan *plan,
 
 /* ---- stopping ---- */
 
+int warden_jail_crowd(const struct warden_jail *j)
+{
+	cpu_set_t cores;
+	int n;
+
+	if (!cgroup_can_freeze(&j->site->cgroup) ||
+		!cgroup_person_has_shares(&j->site->cgroup) ||
+		sched_getaffinity(0, sizeof(cores), &cores) < 0)
+		return 0;
+	n = CPU_COUNT(&cores) * CROWD_OF_CORE;
+	return n > CROWD_LEAST ? n : CROWD_LEAST;
+}
+
+void warden_jail_rest(struct warden_jail *j, int on)
+{
+	if (j->rests != on)
+		cgroup_freeze(&j->site->cgroup, on, on ? 0 : FREEZE_MS, NULL);
+	j->rests = on;
+}
+
 void warden_jail_thaw(struct warden_jail *j)
 {
+	warden_jail_rest(j, 0);
 	if (j->frozen)
 		cgroup_freeze(&j->site->cgroup, 0, FREEZE_MS, NULL);
 	j->frozen = 0;

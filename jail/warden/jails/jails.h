@@ -184,6 +184,7 @@ struct warden_jail {
 	int no_proc, deaf; /* guests cannot ask init */
 	int shared;	   /* inodes of the host are in the jail */
 	int frozen, swept; /* how it is stopped now, if it is */
+	int rests;	   /* frozen for a moment (warden_jail_rest()) */
 	enum warden_jail_ttys ttys;
 	int quiet; /* nothing of a person's has run in it, or is left */
 	int left;  /* processes that cells left, as last counted */
@@ -245,6 +246,15 @@ void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept);
  * is stopped until it has been weighed, and then continued. True if it is over
  * its limit, or cannot be weighed though it is stopped. */
 int warden_jail_judge(struct warden_jail *j, enum tally_verdict memory);
+
+/* More processes and threads than this are a crowd; 0: any number may run at a
+ * time, because each person here has no share of the cores (or nothing can be
+ * frozen). */
+int warden_jail_crowd(const struct warden_jail *j);
+
+/* While a cell or a program runs: freeze the guests for a moment, without
+ * waiting for each, or (0) let them go on. */
+void warden_jail_rest(struct warden_jail *j, int on);
 
 /* Thaw only: its processes are going to be killed. */
 void warden_jail_thaw(struct warden_jail *j);
