@@ -459,6 +459,12 @@ static void refuse_file(void *arg, const struct err *e)
 	terminal_refuse(e);
 }
 
+/* A file of the skeleton may fail, but not the session. */
+static void refuse_of_skeleton(void *arg, const struct err *e)
+{
+	(e->kind == ERR_JAIL ? refuse_start : refuse_file)(arg, e);
+}
+
 static struct transfer make_transfer(struct program *p)
 {
 	const struct program_start *start = p->start;
@@ -482,12 +488,14 @@ static int upload_all(struct program *p, struct err *e)
 {
 	const struct options *o = p->start->opt;
 	struct transfer t = make_transfer(p);
-	int r = 0;
+	int r;
 
+	t.refuse = refuse_of_skeleton;
 	upload_skeleton(&t, p->start->cfg->skeleton);
+	r = p->why.msg[0] ? -1 : 0;
 	t.refuse = refuse_start;
 	t.one_file = true;
-	if (o->mode == OPTIONS_FILE)
+	if (o->mode == OPTIONS_FILE && r == 0)
 		r = upload_pair(&t, o->text, NULL);
 	t.one_file = false;
 	if (p->why.code == EISDIR || p->why.code == ESPIPE)

@@ -180,6 +180,27 @@ def test_those_of_all_persons_are_counted(maker, ann, bob):
     hosttree.until(lambda: bob.run("-c", "1").code == 0, "a free place")
 
 
+@pytest.mark.parametrize("file", [False, True])
+def test_a_refusal_is_all_that_is_said(maker, ann, bob, file):
+    """The skeleton is put into the home while the maker still decides."""
+    skeleton = maker.dir / "skeleton"
+    skeleton.mkdir()
+    skeleton.chmod(0o755)
+    (skeleton / "notes.txt").write_text("welcome\n")
+    maker.policy(f"[home]\nskeleton = {skeleton}\n[maker]\nsessions = 1\n")
+    program = bob.home / "prog.py"
+    program.write_text("print(open('notes.txt').read())")
+    program.chmod(0o644)
+    what = [str(program)] if file else ["-c", program.read_text()]
+    assert bob.run(*what).text == "welcome\n\n"
+    hosttree.until(lambda: not of_jails(), "its end")
+    ann.session().start()
+    for _ in range(3):
+        r = bob.run(*what)
+        assert r.code == 75 and r.said.startswith("cellblock: this host has"), r
+        assert "gone" not in r.said, r
+
+
 def all_memory():
     """The kernel's limit on all sessions together; None: there is none."""
     found = [p for p in ("/sys/fs/cgroup/memory/cellblock/"
