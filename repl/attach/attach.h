@@ -191,6 +191,10 @@ int rundir_bind(const struct rundir_of *of, int *dir,
  * user listens there. */
 int rundir_connect(int dir, int id, uid_t uid);
 
+/* What can be known of a session that does not answer: who listens (0:
+ * unknown; `sock` is connected, or -1), and since when (0: unknown). */
+void rundir_look(int dir, int id, int sock, pid_t *pid, int64_t *began);
+
 /* Remove the socket of a session that ends. */
 void rundir_remove(int dir, int id);
 
@@ -388,7 +392,7 @@ struct registry_entry {
 	char user[64];
 	bool answered;
 	int64_t keyed_ms; /* now_ms() when the last key came */
-	struct attach_status status;
+	struct attach_status status; /* no answer: `pid` and `began` alone */
 };
 
 /* The sessions that registry_open() lists. */

@@ -35,6 +35,15 @@
 /* The longest wait for all silent sessions of one person together. */
 #define PERSON_MS 3000
 
+/* The session gave no answer: note what can be seen from outside. */
+static void look_from_outside(struct registry_entry *v, int sock)
+{
+	pid_t pid;
+
+	rundir_look(v->dir, v->id, sock, &pid, &v->status.began);
+	v->status.pid = pid;
+}
+
 static int add_session(
 	struct registry *r, int dir, int id, uid_t uid, const char *user)
 {
@@ -50,8 +59,10 @@ static int add_session(
 	v = &r->v[r->n++];
 	*v = (struct registry_entry){.dir = dir, .id = id, .uid = uid};
 	snprintf(v->user, sizeof(v->user), "%s", user ? user : "");
-	if (sock < 0 || query_ask(sock, ATTACH_STATUS, NULL, &a, NULL) < 0)
+	if (sock < 0 || query_ask(sock, ATTACH_STATUS, NULL, &a, NULL) < 0) {
+		look_from_outside(v, sock);
 		return 0;
+	}
 	v->answered = true;
 	v->status = a.status;
 	v->keyed_ms = now_ms() - a.status.idle_ms;
@@ -80,8 +91,10 @@ static int add_server(
 		*v = (struct registry_entry){
 			.dir = dir, .id = id, .uid = uid, .answered = answered};
 		snprintf(v->user, sizeof(v->user), "%s", user ? user : "");
-		if (!answered)
+		if (!answered) {
+			look_from_outside(v, sock);
 			break;
+		}
 		v->part = list[i].number;
 		v->status = list[i].status;
 	}
@@ -561,12 +574,45 @@ enum registry_choice registry_ask(
 
 /* ---- listing ---- */
 
+/* What a session does. One of another build may not know all that we ask. */
+static void write_doing(const struct attach_status *s, char *buf, size_t size)
+{
+	char time[TEXT_HUMAN], build[80];
+	size_t n;
+
+	if (s->state == ATTACH_RUNS)
+		snprintf(buf, size, "running %s", rough_time(time, s->cell_ms));
+	else
+		snprintf(buf, size, "–");
+	if (!strcmp(s->build, CELLBLOCK_VERSION))
+		return;
+	text_safe(build, sizeof(build), s->build, strlen(s->build));
+	n = strlen(buf);
+	snprintf(buf + n, size - n, " (%s %s)",
+		*build ? "cellblock" : "another", *build ? build : "build");
+}
+
+/* A session that does not answer: its process, if that is known. */
+static void add_silent_row(struct text_table *t, const char *id,
+	const char *who, const struct attach_status *s)
+{
+	char since[TEXT_HUMAN], doing[64] = "does not answer";
+
+	if (s->began)
+		text_since(since, s->began);
+	if (s->pid)
+		snprintf(doing, sizeof(doing), "pid %d does not answer",
+			(int)s->pid);
+	text_table_add(t, (const char *[]){id, who, "–", s->began ? since : "–",
+				  "–", doing, "–", "–", "–"});
+}
+
 static void add_row(struct text_table *t, const struct registry_entry *v)
 {
 	const struct attach_status *s = &v->status;
 	char name[REGISTRY_NAME], id[2 * REGISTRY_NAME], who[160], from[160],
-		since[TEXT_HUMAN], cell[96], a[TEXT_HUMAN], idle[TEXT_HUMAN],
-		cpu[TEXT_HUMAN], mem[TEXT_HUMAN], home[48];
+		since[TEXT_HUMAN], cell[160], idle[TEXT_HUMAN], cpu[TEXT_HUMAN],
+		mem[TEXT_HUMAN], home[48];
 	/* A session that has just begun does not know its usage yet. */
 	bool knows = s->memory_bytes > 0;
 
@@ -574,8 +620,7 @@ static void add_row(struct text_table *t, const struct registry_entry *v)
 	text_safe(id, sizeof(id), name, strlen(name));
 	text_safe(who, sizeof(who), v->user, strlen(v->user));
 	if (!v->answered) {
-		text_table_add(t, (const char *[]){id, who, "–", "–", "–",
-					  "does not answer", "–", "–", "–"});
+		add_silent_row(t, id, who, s);
 		return;
 	}
 	text_safe(from, sizeof(from), s->from, strlen(s->from));
@@ -587,11 +632,7 @@ static void add_row(struct text_table *t, const struct registry_entry *v)
 		text_safe(from + n, sizeof(from) - n, s->who, strlen(s->who));
 	}
 	text_since(since, s->began);
-	if (s->state == ATTACH_RUNS)
-		snprintf(cell, sizeof(cell), "running %s",
-			rough_time(a, s->cell_ms));
-	else
-		snprintf(cell, sizeof(cell), "–");
+	write_doing(s, cell, sizeof(cell));
 	text_count(home, sizeof(home), (uint64_t)s->home_files, "file", NULL);
 	text_table_add(t,
 		(const char *[]){id, who, s->away_ms >= 0 ? "(detached)" : from,
@@ -649,6 +690,12 @@ static int print_json(const struct registry *r, FILE *f)
 					"home_bytes", (json_int_t)s->home_bytes,
 					"home_files", (json_int_t)s->home_files,
 					"pid", (int)s->pid, "version", build));
+		if (o && !v->answered && s->began)
+			failed |= json_object_set_new(
+				o, "since", json_integer(s->began));
+		if (o && !v->answered && s->pid)
+			failed |= json_object_set_new(
+				o, "pid", json_integer(s->pid));
 		failed |= json_array_append_new(list, o);
 	}
 	for (size_t i = 0; i < r->nelsewhere && !failed; i++)

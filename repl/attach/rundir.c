@@ -173,6 +173,23 @@ int rundir_connect(int dir, int id, uid_t uid)
 	return -1;
 }
 
+void rundir_look(int dir, int id, int sock, pid_t *pid, int64_t *began)
+{
+	struct ucred who = {0};
+	socklen_t n = sizeof(who);
+	char name[16];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%d", id);
+	*pid = 0;
+	*began = 0;
+	if (sock >= 0 &&
+		getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0)
+		*pid = who.pid;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		*began = st.st_mtime;
+}
+
 static int by_number(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;

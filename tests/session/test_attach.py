@@ -8,8 +8,10 @@ import select
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import termios
+import threading
 import time
 
 import pytest
@@ -17,8 +19,8 @@ import pytest
 import hindered
 import hosttree
 import term
-from lingering import (ATTACH, COUNT, END, NO, OK, STATUS, ask, door, drop,
-                       namespace, request, send)
+from lingering import (ATTACH, COUNT, END, MAGIC, NO, OK, STATUS, VERSION, ask,
+                       door, drop, namespace, request, send)
 from world import CELLBLOCK, IS_ROOT
 
 # Root's sessions and a person's have their sockets in different places.
@@ -764,12 +766,60 @@ def test_a_session_that_does_not_answer_is_listed(many):
     e = many.only()
     os.kill(e["pid"], signal.SIGSTOP)
     try:
-        assert not many.only()["answers"]
-        assert "does not answer" in many.cb.run("--sessions").text
+        silent = many.only()
+        assert not silent["answers"] and silent["pid"] == e["pid"], silent
+        assert abs(silent["since"] - e["since"]) < 60, (silent, e)
+        line = many.cb.run("--sessions").text.split("\n")[1]
+        assert f"pid {e['pid']} does not answer" in line, line
+        assert re.search(r" \d\d:\d\d ", line), line
     finally:
         os.kill(e["pid"], signal.SIGCONT)
     assert many.until(lambda e: e["answers"], "an answer")["id"] == e["id"]
     assert s.run("1 + 1") == "2"
+
+
+def answer_as_of(listener, build, ends):
+    """Answer as a session of that build does, which knows less of itself."""
+    listener.settimeout(0.05)
+    while not ends.is_set():
+        try:
+            k, _ = listener.accept()
+        except TimeoutError:
+            continue
+        with k:
+            _, fds, *_ = socket.recv_fds(k, 4096, 8)
+            for fd in fds:
+                os.close(fd)
+            status = struct.pack("=iIIIqqqqqqqq64s64s32s", os.getpid(), 3, 0, 0,
+                                 int(time.time()), 5000, 5000, -1, 0, 0, 0, 0,
+                                 b"me", b"pts/1", build)
+            k.send(struct.pack("=IHHiI512s", MAGIC, VERSION, OK, 0, 0, b"")
+                   + status)
+
+
+@pytest.mark.parametrize("build, shown", [(b"0.0.9", "(cellblock 0.0.9)"),
+                                          (b"", "(another build)")])
+def test_a_session_of_another_build_is_said_to_be_one(many, build, shown):
+    many.start().run("1")
+    assert "build" not in many.cb.run("--sessions").text
+    path = many.socket().parent / "7"
+    ends = threading.Event()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as k:
+        here = os.open(path.parent, os.O_RDONLY)
+        k.bind(f"/proc/self/fd/{here}/7")
+        os.close(here)
+        k.listen(8)
+        other = threading.Thread(target=answer_as_of, args=(k, build, ends))
+        other.start()
+        try:
+            text = many.cb.run("--sessions").text
+        finally:
+            ends.set()
+            other.join()
+            path.unlink()
+    line, = [row for row in text.split("\n") if shown in row]
+    assert line.startswith("7 ") and text.count("build") + \
+        text.count("0.0.9") == 1, text
 
 
 @contextlib.contextmanager
