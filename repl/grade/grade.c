@@ -387,6 +387,23 @@ static void drop_jobs(struct grade *g)
 	}
 }
 
+/* After an interrupt: look whether earlier results of what was not reached
+ * still hold, for the report. */
+static void recall_earlier(struct grade *g)
+{
+	struct submissions *s = g->with.submissions;
+
+	for (; g->next < s->n; g->next++) {
+		struct submission *u = &s->v[g->next];
+		struct err why = {0};
+
+		if (!results_have(g->with.results, u))
+			continue;
+		submission_load(s, u, g->with.plan, &g->with.cfg->limits, &why);
+		submission_drop(u);
+	}
+}
+
 int grade_run(struct grade *g, struct err *e)
 {
 	size_t max = 1 + (size_t)g->with.jobs * RUN_POLLS +
@@ -410,6 +427,8 @@ int grade_run(struct grade *g, struct err *e)
 		show_progress(g);
 	}
 	drop_jobs(g);
+	if (g->stopped)
+		recall_earlier(g);
 	erase_progress(g);
 	if (r == 0 && g->err.msg[0]) {
 		*e = g->err;

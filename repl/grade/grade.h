@@ -168,6 +168,10 @@ void results_close(struct results *r);
  */
 const json_t *results_find(const struct results *r, const struct submission *u);
 
+/* True if there is a result for a submission of that name, whatever was in it.
+ */
+bool results_have(const struct results *r, const struct submission *u);
+
 /* Add a result, and write it down. 0, or -1 with e. `why` is NULL where all
  * tests ran; else why none did. */
 int results_add(struct results *r, const struct submission *u,

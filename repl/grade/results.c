@@ -122,6 +122,11 @@ void results_close(struct results *r)
 	r->by_name = NULL;
 }
 
+bool results_have(const struct results *r, const struct submission *u)
+{
+	return json_object_get(r->by_name, u->name) != NULL;
+}
+
 const json_t *results_find(const struct results *r, const struct submission *u)
 {
 	const json_t *o = json_object_get(r->by_name, u->name);

@@ -99,6 +99,27 @@ def test_an_interrupt_keeps_what_is_done(course):
     check_all(course, 12)
 
 
+def test_an_interrupted_table_has_the_earlier_results(course):
+    """Of submissions that the run has not reached, unless they have changed."""
+    fill(course, 6)
+    assert course.grade("-o", "results.jsonl").code == 0
+    course.add("s01", "import time\ntime.sleep(30)\n" + HONEST)
+    course.add("s04", "print(3)\n")
+    course.add("s06", HONEST)
+    p = begin(course)
+    tree = Tree(p.pid)
+    until(lambda: any(command_of(pid).endswith(b"hw.py\0")
+                      for _, pid in tree.inside()), "the program")
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60 * world.PATIENCE)
+    assert p.returncode == 130 and len(course.lines()) == 6, (out, err)
+    rows = {row.split()[0]: row for row in out.decode().splitlines() if row}
+    for name in "s00", "s02", "s03", "s05":
+        assert "4 of 4" in rows[name] and "not graded" not in rows[name], rows
+    for name in "s01", "s04", "s06":
+        assert "not graded" in rows[name] and " of " not in rows[name], rows
+
+
 def test_a_run_that_is_killed_loses_and_repeats_nothing(course):
     fill(course, 10, "import time\ntime.sleep(0.1)\n" + HONEST)
     for wanted in (1, 3, 6):
