@@ -136,8 +136,8 @@ $(BUILD)/%.o: %.c | $(GEN)
 
 # The guest: the loader's text, the driver's parts compiled for the Python of
 # this host, and the library that the driver loads.
-# (no columns for tracebacks: nobody sees the driver's frames, and a session
-# starts where no file may be larger than 128 KiB)
+# (no columns for tracebacks: nobody sees the driver's frames, and the driver
+# of one cell, for -e, fits where no file may be larger than 128 KiB)
 $(BUILD)/gen/guest_parts: tools/freeze $(GUEST_PARTS)
 $(BUILD)/gen/guest_cell: tools/freeze $(GUEST_CELL)
 $(BUILD)/gen/guest_parts $(BUILD)/gen/guest_cell:
