@@ -38,7 +38,7 @@ _cellblock_keys()
 		'files.remote:scp, sftp and rsync over ssh reach the home of a session'
 	'files.share:programs over ssh run in the home of a session'
 		'python.executable:interpreters; the first is the default'
-		'python.packages:directory of packages, read-only in the jail'
+		'python.packages:directories of packages, read-only in the jail'
 		'python.startup:a cell run at the start of a session'
 		'python.env.NAME:an environment variable of Python'
 		'python.recursion:Python'\''s recursion limit'

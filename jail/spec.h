@@ -130,14 +130,14 @@ struct jail_spec {
 	int side; /* SPEC_PROGRAM: on the home of a session that goes on */
 	int asks_systemd; /* for a cgroup, where none is delegated yet */
 
-	const char *python;	    /* interpreter, absolute host path */
-	const char *packages;	    /* read-only packages directory, or NULL */
-	const char *const *expose;  /* host paths shown read-only */
-	const char *const *env;	    /* NAME=VALUE for Python, beside our own */
-	const char *const *require; /* [jail] require, words */
-	const char *term;	    /* TERM inside, already checked */
-	uid_t uid_lo, uid_hi;	    /* outside ids when started by root */
-	unsigned short rows, cols;  /* the terminal at the start; 0 unknown */
+	const char *python;	     /* interpreter, absolute host path */
+	const char *const *packages; /* read-only directories, or NULL */
+	const char *const *expose;   /* host paths shown read-only */
+	const char *const *env;	     /* NAME=VALUE for Python, beside our own */
+	const char *const *require;  /* [jail] require, words */
+	const char *term;	     /* TERM inside, already checked */
+	uid_t uid_lo, uid_hi;	     /* outside ids when started by root */
+	unsigned short rows, cols;   /* the terminal at the start; 0 unknown */
 
 	/* SPEC_PROGRAM, SPEC_CELL: bits 0, 1, 2 for each of stdin, stdout,
 	 * stderr that is a terminal. */

@@ -64,8 +64,8 @@ int spare_key_fill(struct spare_key *k, const struct jail_spec *spec)
 	fprintf(f, "mode=%d network=%d uids=%u-%u memory=%lld\n",
 		(int)spec->mode, (int)spec->limits.network, spec->uid_lo,
 		spec->uid_hi, (long long)spec->made->memory_bytes);
-	if (spec->packages)
-		write_shown(f, "packages", spec->packages);
+	for (const char *const *v = spec->packages; v && *v; v++)
+		write_shown(f, "packages", *v);
 	for (const char *const *v = spec->expose; v && *v; v++)
 		write_shown(f, "expose", *v);
 	if (spec->made->accounting)

@@ -84,10 +84,11 @@ const char *host_real(const struct host *h, const char *path)
 
 void host_resolve(struct host *h, const struct jail_spec *spec)
 {
-	const char *const *expose = spec->expose;
+	const char *const *packages = spec->packages, *const * expose;
 
-	if (spec->packages)
-		real_add(h, spec->packages);
+	for (; packages && *packages; packages++)
+		real_add(h, *packages);
+	expose = spec->expose;
 	for (; expose && *expose; expose++)
 		real_add(h, *expose);
 }

@@ -80,6 +80,16 @@ static int env_set(struct spawn *s, const char *text, struct err *e)
 	return 0;
 }
 
+/* The configuration has checked that they fit. */
+static void write_packages(char *buf, size_t size, const char *const *packages)
+{
+	size_t n = (size_t)snprintf(buf, size, "PYTHONPATH=");
+
+	for (; packages && *packages && n < size; packages++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", *packages,
+			packages[1] ? ":" : "");
+}
+
 static int env_prepare(struct spawn *s, struct err *e)
 {
 	const struct jail_spec *spec = s->spec;
@@ -96,8 +106,7 @@ static int env_prepare(struct spawn *s, struct err *e)
 	snprintf(s->term, sizeof(s->term), "TERM=%.50s",
 		spec->term ? spec->term : "dumb");
 	env_set(s, s->term, NULL);
-	snprintf(s->packages, sizeof(s->packages), "PYTHONPATH=%s",
-		spec->packages ? spec->packages : "");
+	write_packages(s->packages, sizeof(s->packages), spec->packages);
 	if (spec->packages)
 		env_set(s, s->packages, NULL);
 	for (int i = 0; spec->env && spec->env[i]; i++)

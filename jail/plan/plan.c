@@ -248,6 +248,7 @@ static void show_settle(struct plan_maker *m)
 static int gather_shown(struct plan_maker *m, struct err *e)
 {
 	const struct host *h = m->h;
+	const char *const *packages = m->spec->packages;
 	const char *const *expose = m->spec->expose;
 
 	for (int i = 0; i < HOST_ROOTS; i++)
@@ -260,9 +261,9 @@ static int gather_shown(struct plan_maker *m, struct err *e)
 	for (int i = 0; i < h->python.nprefixes; i++)
 		if (show_add(m, h->python.prefixes[i], SHOW_PYTHON, e) < 0)
 			return -1;
-	if (m->spec->packages &&
-		show_add(m, m->spec->packages, SHOW_PACKAGES, e) < 0)
-		return -1;
+	for (; packages && *packages; packages++)
+		if (show_add(m, *packages, SHOW_PACKAGES, e) < 0)
+			return -1;
 	for (; expose && *expose; expose++)
 		if (show_add(m, *expose, SHOW_EXPOSED, e) < 0)
 			return -1;

@@ -509,6 +509,28 @@ static void check_commands(struct merge *m)
 				SHOWN_MAX, l->items[i]);
 }
 
+/* Python has them as one text, in which a colon divides them. */
+static void check_packages(struct merge *m)
+{
+	const struct strlist *l = &m->cfg->packages;
+	const char *source = config_source(m->cfg, "python.packages");
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		bytes += strlen(l->items[i]) + 1;
+		if (strchr(l->items[i], ':'))
+			config_errors_add(m->errors, source,
+				"python.packages: expected no colon in "
+				"\"%.*s\", because Python takes it for the "
+				"end of a path",
+				SHOWN_MAX, l->items[i]);
+	}
+	if (bytes > CONFIG_VALUE_MAX)
+		config_errors_add(m->errors, source,
+			"python.packages: expected at most %d bytes together",
+			CONFIG_VALUE_MAX);
+}
+
 static void refuse_exam(struct merge *m, const char *key, const char *why)
 {
 	config_errors_add(m->errors, config_source(m->cfg, key),
@@ -564,6 +586,7 @@ static void check_together(struct merge *m)
 			"serve.sessions");
 	fit_transfers(m->cfg);
 	fit_exam(m);
+	check_packages(m);
 	check_commands(m);
 }
 

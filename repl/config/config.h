@@ -163,7 +163,7 @@ struct config {
 	bool share;   /* programs over ssh run in the home of a session */
 	/* [python] */
 	struct strlist executable;  /* never empty; first is the default */
-	char *packages;		    /* directory, or NULL */
+	struct strlist packages;    /* directories */
 	char *startup;		    /* Python source, or NULL */
 	struct strlist env;	    /* NAME=value, as execve wants it */
 	struct strlist env_sources; /* one for each of env */

@@ -52,11 +52,6 @@ static bool is_same_list(const struct strlist *a, const struct strlist *b)
 	return a->n == b->n;
 }
 
-static bool is_same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
 static int fill_lists(struct order *o, const struct config *mine,
 	const struct config *system, struct err *e)
 {
@@ -73,7 +68,7 @@ static int fill_lists(struct order *o, const struct config *mine,
 		if (at >= 0)
 			o->require |= UINT64_C(1) << at;
 	}
-	if (!is_same_text(mine->packages, system->packages))
+	if (!is_same_list(&mine->packages, &system->packages))
 		return is_not_the_systems("python.packages", e);
 	return is_same_list(&mine->env, &system->env)
 		       ? 0
@@ -268,7 +263,7 @@ void order_spec(const struct order *o, const struct config *system,
 		.limits = limits_of(o, system),
 		.mode = (enum spec_mode)o->mode,
 		.python = system->executable.items[o->python],
-		.packages = system->packages,
+		.packages = setup_list(s->packages, &system->packages),
 		.expose = exposed(o, &system->expose, s),
 		.env = setup_env(s->env, &system->env, o->plain),
 		.require = requirements(o, &system->require, s),

@@ -614,6 +614,7 @@ void stack_add(struct strbuf *b, const char *text, size_t n,
 struct setup {
 	char python[PATH_MAX];
 	char term[64];
+	const char *packages[SETUP_LIST + 1];
 	const char *expose[SETUP_LIST + 1];
 	const char *env[SETUP_LIST + 2];
 	const char *require[SETUP_LIST + 1];

@@ -101,7 +101,7 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 		/* A program ends too soon to be worth the wait. */
 		.asks_systemd = mode == SPEC_SESSION || cfg->require.n > 0,
 		.python = s->python,
-		.packages = cfg->packages,
+		.packages = setup_list(s->packages, &cfg->packages),
 		.expose = setup_list(s->expose, &cfg->expose),
 		.env = setup_env(s->env, &cfg->env,
 			is_plain(mode != SPEC_SESSION ||

@@ -252,6 +252,25 @@ def test_packages_directory_is_importable_and_read_only(cb):
         or "PermissionError" in s.all_text()
 
 
+def test_several_directories_of_packages_and_the_first_counts(cb):
+    for name, both in ("one", 1), ("two", 2):
+        (cb.work / name).mkdir()
+        (cb.work / name / "cbboth.py").write_text(f"value = {both}\n")
+        (cb.work / name / f"cb{name}.py").write_text(f"value = '{name}'\n")
+        cb.let_in(cb.work / name)
+    both = f"python.packages={cb.work}/one {cb.work}/two"
+    code = ("import cbboth, cbone, cbtwo; print(cbboth.value, cbone.value,"
+            " cbtwo.value)")
+    s = cb.session("--set", both)
+    assert s.run(code) == "1 one two"
+    assert cb.run("--set", both, "-c", code).text == "1 one two\n"
+    r = cb.run("--set", "python.packages=/srv/a:b /srv", "-c", code)
+    assert r.code == 2 and "expected no colon in \"/srv/a:b\"" in r.said, r
+    many = " ".join(f"/{'x' * 240}/{i}" for i in range(17))
+    r = cb.run("--set", f"python.packages={many}", "-c", code)
+    assert r.code == 2 and "at most" in r.said, r
+
+
 @pytest.mark.parametrize("policy, out", [("none", "[]"),
                                          ("loopback", "['lo']")])
 def test_network_is_none_or_loopback(cb, policy, out):

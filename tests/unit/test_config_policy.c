@@ -190,6 +190,8 @@ static const struct {
 	{"python.executable=/a /b", "python.executable=/b",
 		"python.executable=/c"},
 	{"python.packages=/a", "python.packages=/a", "python.packages="},
+	{"python.packages=/a /b", "python.packages=/a /b",
+		"python.packages=/b"},
 	{"home.skeleton=", "home.skeleton=", "home.skeleton=/etc"},
 	{"jail.uids=70000-80000", "jail.uids=70000-80000",
 		"jail.uids=70000-80001"},

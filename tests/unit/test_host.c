@@ -274,7 +274,8 @@ static void links_of_shown_paths_are_resolved(void **state)
 {
 	char dir[] = "/tmp/host-XXXXXX", link[64], below[64];
 	const char *const expose[] = {link, below, "/usr", "/no/such", NULL};
-	struct jail_spec spec = {.packages = link, .expose = expose};
+	const char *const packages[] = {link, NULL};
+	struct jail_spec spec = {.packages = packages, .expose = expose};
 	struct host h = {0};
 
 	(void)state;

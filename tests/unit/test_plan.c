@@ -24,8 +24,9 @@
 struct world {
 	struct host host;
 	struct jail_spec spec;
-	const char *expose[LIST_MAX + 1], *require[LIST_MAX + 1];
-	int nexpose, nrequire, nroots;
+	const char *packages[LIST_MAX + 1], *expose[LIST_MAX + 1];
+	const char *require[LIST_MAX + 1];
+	int npackages, nexpose, nrequire, nroots;
 };
 
 static char *copy(const char *s)
@@ -81,6 +82,7 @@ static struct world *world_new(void)
 
 	assert_non_null(w);
 	w->spec.limits = default_limits();
+	w->spec.packages = w->packages;
 	w->spec.expose = w->expose;
 	w->spec.require = w->require;
 	host_usual(w);
@@ -145,7 +147,8 @@ static void set_require(struct world *w, char *v)
 
 static void set_packages(struct world *w, char *v)
 {
-	w->spec.packages = v;
+	assert_in_range(w->npackages, 0, LIST_MAX - 1);
+	w->packages[w->npackages++] = v;
 }
 
 static void set_network(struct world *w, char *v)
@@ -329,7 +332,8 @@ static void host_directories_are_shown_read_only(void **state)
 
 	(void)state;
 	w->expose[0] = "/data";
-	w->spec.packages = "/opt/packages";
+	w->packages[0] = "/opt/packages";
+	w->packages[1] = "/srv/packages";
 	p = make(w);
 	for (size_t i = 0; i < p.n; i++) {
 		const struct plan_op *op = &p.ops[i];
@@ -343,7 +347,8 @@ static void host_directories_are_shown_read_only(void **state)
 		assert_true(op->attrs & SYS_ATTR_RDONLY);
 		assert_true(op->attrs & SYS_ATTR_NODEV);
 	}
-	assert_int_equal(shown, 5); /* /usr, two of /etc, /data, packages */
+	/* /usr, two of /etc, /data, two of packages */
+	assert_int_equal(shown, 6);
 	plan_fini(&p);
 	world_free(w);
 }
