@@ -248,6 +248,36 @@ static bool asks_for_sessions(struct login *login, struct options *o)
 	return false;
 }
 
+/* A version such as 3.12, or 3.13t. Where it stands alone it has a dot. */
+static bool is_version(const char *s, bool alone)
+{
+	const char *end = s + strspn(s, ".0123456789");
+
+	end += *end == 't';
+	return *s >= '0' && *s <= '9' && !*end && (!alone || strchr(s, '.'));
+}
+
+/* "python3.12" and "python 3.12" choose an interpreter, by its file's name.
+ * Neither is Python. */
+static bool asks_for_python(struct login *login, struct options *o)
+{
+	static const char name[] = "python";
+	const size_t len = sizeof(name) - 1;
+	int n = split_words(login);
+	char *first = login->words[0];
+
+	if (n == 2 && !strcmp(first, name) &&
+		is_version(login->words[1], false))
+		memmove(first + len, login->words[1],
+			strlen(login->words[1]) + 1);
+	else if (n != 1 || strncmp(first, name, len) != 0 ||
+		 !is_version(first + len, true))
+		return false;
+	o->python = first;
+	o->text = NULL;
+	return true;
+}
+
 void login_options(struct login *login, bool terminal, struct options *o)
 {
 	static char *no_args[] = {NULL};
@@ -259,7 +289,7 @@ void login_options(struct login *login, bool terminal, struct options *o)
 		o->mode = OPTIONS_MCP;
 	else if (login_service(login->command))
 		o->mode = OPTIONS_REMOTE;
-	else if (login->command)
+	else if (login->command && !asks_for_python(login, o))
 		o->mode = OPTIONS_CELL;
 	else
 		o->mode = terminal ? OPTIONS_SESSION : OPTIONS_STDIN;

@@ -260,8 +260,9 @@ bool remote_run_shared(struct invocation *r, int *status)
 	struct err e = {0};
 	size_t n;
 
+	/* Beside a session runs the session's Python. */
 	if (!r->cfg.share || r->login.kind == LOGIN_NOT || isatty(0) ||
-		isatty(1))
+		isatty(1) || r->opt.python)
 		return false;
 	ongoing_open_registry(r, &list, REGISTRY_OWN);
 	if (!choose_session(&list, &n)) {

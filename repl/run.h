@@ -92,7 +92,8 @@ struct login_start {
 struct login {
 	enum login_kind kind;
 	const char *command; /* the cell, verbatim and borrowed; NULL is none */
-	/* Written by login_options(): the words of a command about sessions. */
+	/* Written by login_options(): the words of a command that is no cell.
+	 */
 	char *words[LOGIN_WORDS + 1];
 	char text[256];
 };
@@ -103,7 +104,8 @@ int login_decide(
 	const struct login_start *start, struct login *login, struct err *e);
 
 /* Turn the request of a login into options: a session, a cell, what there is of
- * sessions, or (without a terminal) a program on standard input. Borrows from
+ * sessions, or (without a terminal) a program on standard input; of a Python
+ * that the person chose. Borrows from
  * `login`. */
 void login_options(struct login *login, bool terminal, struct options *o);
 
@@ -132,7 +134,8 @@ struct invocation {
 	struct login login;
 	char **login_env;
 	struct options opt;
-	const struct exercise *plan; /* of --grade: read before the rest; or NULL */
+	const struct exercise
+		*plan; /* of --grade: read before the rest; or NULL */
 	struct config cfg;
 	struct setup setup;
 	struct jail_spec spec;

@@ -26,6 +26,10 @@ ETC = pathlib.Path(__file__).resolve().parent.parent.parent / "etc"
 KEX = "curve25519-sha256"
 
 
+# The same under its other name, such as python3.11.
+OTHER_PYTHON = os.path.realpath("/usr/bin/python3")
+
+
 def run(*argv):
     subprocess.run(argv, check=True, capture_output=True)
 
@@ -194,7 +198,8 @@ def etc_server():
 
 @pytest.fixture(scope="session")
 def locked_server():
-    yield from serve("[session]\nper_user = 2\n[policy]\nlocked = yes\n")
+    yield from serve("[session]\nper_user = 2\n[policy]\nlocked = yes\n"
+                     f"[python]\nexecutable = /usr/bin/python3 {OTHER_PYTHON}\n")
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 them, lists and ends them, also while a dead line still holds them."""
 import contextlib
 import json
+import os
 import pathlib
 import re
 import signal
@@ -105,6 +106,27 @@ def test_other_words_are_cells(lab, command):
     assert r.returncode == (0 if "=" in command else 1), r
     assert r.stdout == (b"1\n" if "=" in command else b""), r
     assert s.run("6 * 7") == "42"
+
+
+def test_a_login_chooses_among_the_pythons_of_the_administrator(locked_lab):
+    other = os.path.realpath("/usr/bin/python3")
+    name = os.path.basename(other)
+    where = "import sys; print(sys.executable)\n"
+    assert locked_lab.run(where).stdout == b"/usr/bin/python3\n"
+    for word in name, name.replace("python", "python "):
+        r = locked_lab.run(word, stdin=where.encode())
+        assert r.stdout.decode() == f"{other}\n", r
+    s = locked_lab.session(name).start()
+    assert s.run("import sys; sys.executable") == f"'{other}'"
+    for word in "python3.1", "python 4.0", "python3.1t":
+        r = locked_lab.run(word, stdin=where.encode())
+        assert r.returncode == 2 and r.stdout == b"", r
+        assert b"is not one of python.executable" in r.stderr, r
+        assert other.encode() in r.stderr, r
+    # A path, or an option, is none of these words.
+    for word in other, f"python {other}", "python -c 1", "python3.11 -c 1":
+        r = locked_lab.run(word, stdin=where.encode())
+        assert r.returncode == 1 and r.stdout == b"", r
 
 
 CLASS = 60      # by default sshd drops some of more than 10

@@ -121,6 +121,16 @@ static void an_agent_is_told_from_a_cell(void **state)
 		{"end -1", OPTIONS_CELL},
 		{"end 1; id", OPTIONS_CELL},
 		{"end 1 -m text", OPTIONS_CELL},
+		{"python", OPTIONS_CELL},
+		{"python3", OPTIONS_CELL},
+		{"python3.12.real", OPTIONS_CELL},
+		{"python /opt/evil", OPTIONS_CELL},
+		{"python3.12/../../evil", OPTIONS_CELL},
+		{"python -c 3", OPTIONS_CELL},
+		{"python 3.12 x.py", OPTIONS_CELL},
+		{"python3.12 = 1", OPTIONS_CELL},
+		{"python3.12x", OPTIONS_CELL},
+		{"python3.12", OPTIONS_STDIN},
 	};
 
 	(void)state;
@@ -131,6 +141,31 @@ static void an_agent_is_told_from_a_cell(void **state)
 		login_options(&login, false, &o);
 		if (o.mode != cases[i].mode)
 			fail_msg("case %zu: mode %d", i, o.mode);
+	}
+}
+
+static void a_login_chooses_a_python_by_its_name(void **state)
+{
+	static const char *const cases[][2] = {
+		{"python3.12", "python3.12"},
+		{" python 3.12\n", "python3.12"},
+		{"python 3", "python3"},
+		{"python3.13t", "python3.13t"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (int terminal = 0; terminal < 2; terminal++) {
+			struct login login = {LOGIN_COMMAND, cases[i][0]};
+			struct options o;
+
+			login_options(&login, terminal, &o);
+			assert_int_equal(o.mode,
+				terminal ? OPTIONS_SESSION : OPTIONS_STDIN);
+			assert_string_equal(o.python, cases[i][1]);
+			assert_null(o.text);
+			assert_int_equal(o.nargs, 0);
+		}
 	}
 }
 
@@ -287,6 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_login_is_recognised_from_its_arguments),
 		cmocka_unit_test(an_agent_is_told_from_a_cell),
+		cmocka_unit_test(a_login_chooses_a_python_by_its_name),
 		cmocka_unit_test(a_login_with_options_is_refused),
 		cmocka_unit_test(a_login_without_argv_0_is_survived),
 		cmocka_unit_test(sftp_scp_rsync_and_git_are_recognised),
