@@ -321,6 +321,14 @@ static int end_sessions(const struct invocation *r, struct registry *list)
 	bool all = o->nargs == 1 && means_many(o->session);
 	int failed = 0, own = 0;
 
+	if (o->save && geteuid() != 0) {
+		struct err e = {0};
+
+		err_set(&e, "--save copies homes for root alone");
+		err_hint(&e, ":download copies your own files");
+		err_kind_set(&e, ERR_USAGE);
+		run_die(&e);
+	}
 	for (int i = 0; i < o->nargs && !all; i++)
 		find_session(r, list, o->args[i]);
 	for (size_t i = 0; i < (all ? list->n : (size_t)o->nargs); i++) {
@@ -331,7 +339,8 @@ static int end_sessions(const struct invocation *r, struct registry *list)
 		if (all && !is_meant(to, o->session))
 			continue;
 		own++;
-		if (end_session(to, o->message, &e) == 0)
+		if ((!o->save || saving_copy(r, to, o->save, &e) == 0) &&
+			end_session(to, o->message, &e) == 0)
 			continue;
 		terminal_refuse(&e);
 		failed = 1;

@@ -197,7 +197,8 @@ static void join_session(
 	sock = rundir_connect(to->dir, to->id, to->uid);
 	if (sock < 0)
 		run_must(err_errno(&e, "reach session %d", to->id), &e);
-	fd = query_side(sock, python, &e);
+	fd = query_side(
+		sock, python ? ATTACH_SIDE_PYTHON : ATTACH_SIDE_SHELL, &e);
 	run_must(fd, &e);
 	run_must_for_jail(jail_adopt(&r->jail, fd, &e), &e);
 }

@@ -252,6 +252,13 @@ void ongoing_open_control(struct invocation *r);
 int ongoing_list(struct invocation *r);
 int ongoing_act(struct invocation *r);
 
+/* ---- saving.c ---- */
+
+/* Copy the home of a session into a new directory in `dir`, and say where. 0,
+ * or -1 with e, and what was left out has been said. */
+int saving_copy(const struct invocation *r, const struct registry_entry *of,
+	const char *dir, struct err *e);
+
 /* ---- remote.c: scp, sftp and rsync into the home of a session ---- */
 
 int remote_run(struct invocation *r);

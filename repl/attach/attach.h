@@ -44,7 +44,7 @@ struct text_table;
 /* ---- the wire ---- */
 
 #define ATTACH_MAGIC 0x6b626c63u /* never changes */
-#define ATTACH_VERSION 1	 /* wire e00b54fc */
+#define ATTACH_VERSION 2	 /* wire 750644b9 */
 #define ATTACH_TEXT 512
 /* The namespace, standard input, output and errors, and the terminal opened
  * again for output without blocking (optional). */
@@ -67,13 +67,20 @@ enum attach_kind {
 	ATTACH_SIGNAL = 96, /* signal `number` has come */
 };
 
+/* What a program beside the session is for. */
+enum attach_side {
+	ATTACH_SIDE_SHELL,  /* scp, sftp and rsync, where files.remote is on */
+	ATTACH_SIDE_PYTHON, /* a program of Python's: files.share */
+	ATTACH_SIDE_COPY,   /* none is started: root copies the home */
+};
+
 /* Strings end with a NUL. */
 struct attach_request {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t kind;
 	int32_t number; /* of a signal; of a server's session (ATTACH_END);
-			 * ATTACH_SIDE: 1 for a program of Python */
+			 * ATTACH_SIDE: enum attach_side */
 	uint32_t reserved;
 	char text[ATTACH_TEXT];
 	/* Only the same version understands the fields from here on. */
@@ -330,10 +337,9 @@ int query_end(int sock, int number, const char *text, struct err *e);
 /* Ask a server for its sessions: *v (caller frees) and *n. 0, or -1 with e. */
 int query_list(int sock, struct attach_entry **v, size_t *n, struct err *e);
 
-/* Ask for a program beside the session, with `python` of its Python: the socket
- * for jail_adopt(), or -1 with e. `sock` must stay open while the program runs.
- */
-int query_side(int sock, bool python, struct err *e);
+/* Ask for a program beside the session: the socket for jail_adopt(), or -1 with
+ * e. `sock` must stay open while the program runs. */
+int query_side(int sock, enum attach_side what, struct err *e);
 
 /* Ask to watch the session; `from` is of client_from(). 0, or -1 with e. The
  * session then sends watcher messages on the socket. */
@@ -391,7 +397,7 @@ struct registry_entry {
 	uid_t uid;
 	char user[64];
 	bool answered;
-	int64_t keyed_ms; /* now_ms() when the last key came */
+	int64_t keyed_ms;	     /* now_ms() when the last key came */
 	struct attach_status status; /* no answer: `pid` and `began` alone */
 };
 

@@ -141,14 +141,14 @@ int query_list(int sock, struct attach_entry **v, size_t *n, struct err *e)
 	return copy_list(fd, v, n, e);
 }
 
-int query_side(int sock, bool python, struct err *e)
+int query_side(int sock, enum attach_side what, struct err *e)
 {
 	struct attach_request r;
 	struct attach_answer a;
 	int fd = -1;
 
 	query_begin(&r, ATTACH_SIDE, NULL);
-	r.number = python;
+	r.number = (int32_t)what;
 	if (ask_session(sock, &r, SIDE_MS, &a, &fd, e) < 0) {
 		fd_drop(&fd);
 		return -1;

@@ -298,7 +298,17 @@ static int parse_options(
 	return 0;
 }
 
-/* Take the words ID, ID TEXT, or ID... [-m TEXT]. */
+/* Take a pair of words from the end, if the first of them is `name`. */
+static bool take_last_pair(struct options *o, const char *name, const char **to)
+{
+	if (o->nargs <= 2 || strcmp(o->args[o->nargs - 2], name) != 0)
+		return false;
+	*to = o->args[o->nargs - 1];
+	o->nargs -= 2;
+	return true;
+}
+
+/* Take the words ID, ID TEXT, or ID... [-m TEXT] [--save DIR]. */
 static int take_session_words(struct options *o, struct err *e)
 {
 	bool end = o->mode == OPTIONS_END, message = o->mode == OPTIONS_MESSAGE;
@@ -308,13 +318,13 @@ static int take_session_words(struct options *o, struct err *e)
 			end ? "--end" : "--watch");
 	if (message && o->nargs != 2)
 		return usage(e, "--message wants ID and TEXT");
-	if (end && o->nargs > 2 && !strcmp(o->args[o->nargs - 2], "-m")) {
-		o->message = o->args[o->nargs - 1];
-		o->nargs -= 2;
-	}
+	while (end && (take_last_pair(o, "-m", &o->message) ||
+			      take_last_pair(o, "--save", &o->save)))
+		;
 	for (int i = 0; end && i < o->nargs; i++)
 		if (*o->args[i] == '-')
-			return usage(e, "--end wants ID... or all, [-m TEXT]");
+			return usage(e, "--end wants ID... or all, [-m TEXT] "
+					"[--save DIR]");
 	if (message)
 		o->message = o->args[1];
 	o->session = o->nargs ? o->args[0] : NULL;

@@ -53,6 +53,7 @@ struct options {
 	int nargs;
 	/* of --attach, --end, --message and --watch; or NULL */
 	const char *session, *message;
+	const char *save;    /* of --end: where homes are copied to; or NULL */
 	const char *archive; /* of --collect; or NULL */
 	struct options_grade {
 		const char *plan, *submissions;

@@ -253,12 +253,13 @@ struct transfer {
 	void (*say)(void *arg, const char *lines);
 	void (*refuse)(void *arg, const struct err *e);
 	bool (*ask)(void *arg, const char *question); /* NULL: ask nobody */
-	const char *force; /* option that overwrites, for a hint without ask */
-	bool overwrite;	   /* overwrite without a question */
-	bool partial;	   /* leave out a wrong item, and copy the rest */
-	bool one_file;	   /* refuse a directory */
-	bool trusted;	   /* the administrator's: no limits, follow links */
-	bool skip_saved;   /* leave out a file downloaded and unchanged */
+	const char *force;  /* option that overwrites, for a hint without ask */
+	bool overwrite;	    /* overwrite without a question */
+	bool partial;	    /* leave out a wrong item, and copy the rest */
+	bool one_file;	    /* refuse a directory */
+	bool trusted;	    /* the administrator's: no limits, follow links */
+	bool skip_saved;    /* leave out a file downloaded and unchanged */
+	int64_t most_bytes; /* of all files that are copied; 0: no bound */
 	void *arg;
 	/* results */
 	int done, failed;

@@ -469,6 +469,10 @@ int transfer_copy(struct transfer *t, const char *name, int in, int out,
 		t->copied += n;
 		if (!t->trusted && *bytes > t->limits->max_file_bytes)
 			return refuse_growth(t, e);
+		if (t->most_bytes && t->copied > t->most_bytes)
+			return err_set(e,
+				"the files have more bytes than the home "
+				"may have");
 		if (io_write_full(out, t->buf, (size_t)n) < 0)
 			return err_errno(e, "write");
 		update_bar(t, name);

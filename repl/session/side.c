@@ -24,6 +24,8 @@ static const char *find_side_fault(
 {
 	if (!control_is_same_build(v))
 		return "this session was begun by another build of cellblock";
+	if (v->request.number == ATTACH_SIDE_COPY)
+		return v->uid == 0 ? NULL : "the copy is for root";
 	if (v->request.number)
 		return s->cfg->share ? NULL
 				     : "files.share is off for this session";
@@ -63,8 +65,8 @@ void session_side_begin(struct session *s, struct control_request *v)
 		err_set(&e, "%s", find_side_fault(s, v));
 	else if (!place)
 		err_set(&e, "too many programs run beside this session");
-	else if (jail_start_side(
-			 s->jail, ++s->nsides, v->request.number != 0, &e) == 0)
+	else if (jail_start_side(s->jail, ++s->nsides,
+			 v->request.number == ATTACH_SIDE_PYTHON, &e) == 0)
 		*place = (struct side_program){s->nsides, fd_take(&v->fd)};
 	if (e.msg[0])
 		control_answer(v, ATTACH_NO, e.msg, NULL);

@@ -13,7 +13,7 @@ from world import CELLBLOCK, IS_ROOT
 
 COUNT = ("import time\nfor i in range(40):\n print('n', i, flush=True);"
          " time.sleep(.05)\nd = i\n")
-MAGIC, VERSION, TEXT = 0x6b626c63, 1, 512
+MAGIC, VERSION, TEXT = 0x6b626c63, 2, 512
 STATUS, END, ATTACH, WATCH = 1, 2, 64, 66
 OK, NO = 1, 2
 NOBODY = 65534

@@ -652,7 +652,7 @@ def test_what_is_no_terminal_is_refused(many, ns):
 def test_another_build_is_told_so_and_can_still_end_it(many, ns):
     s = many.start()
     path = many.socket()
-    word, text = ask(path, request(ATTACH, version=2), [ns])
+    word, text = ask(path, request(ATTACH, version=VERSION + 1), [ns])
     assert word == NO and "another build" in text
     assert ask(path, request(STATUS, version=9, rest=0), [ns])[0] == OK
     assert ask(path, request(END, version=9, rest=500), [ns])[0] == OK

@@ -16,8 +16,8 @@ import pytest
 import hosttree
 import term
 from graphics import Unseen
-from lingering import (MAGIC, NO, OK, STATUS, WATCH, ask, door, hear,
-                       namespace, request, send)
+from lingering import (MAGIC, NO, OK, STATUS, VERSION, WATCH, ask, door,
+                       hear, namespace, request, send)
 
 OUTPUT, END, LINE, MISSED = 2, 4, 5, 7
 HEAD = struct.Struct("=IHHIIq")
@@ -312,7 +312,7 @@ def test_what_is_not_understood_is_refused(many):
     path = many.socket()
     ns = namespace()
     try:
-        word, text = ask(path, request(WATCH, version=2), [ns])
+        word, text = ask(path, request(WATCH, version=VERSION + 1), [ns])
         assert word == NO and "another build" in text
         assert ask(path, request(99), [ns]) == \
             (NO, "this session cannot do that")

@@ -204,7 +204,7 @@ static const struct {
 		"nothing may follow --report, but there is 'x'"},
 	{{"cellblock", "--end"}, "--end wants the ID of a session"},
 	{{"cellblock", "--end", "7", "-m"},
-		"--end wants ID... or all, [-m TEXT]"},
+		"--end wants ID... or all, [-m TEXT] [--save DIR]"},
 	{{"cellblock", "--message", "7"}, "--message wants ID and TEXT"},
 	{{"cellblock", "--watch"}, "--watch wants the ID of a session"},
 	{{"cellblock", "--watch", "7", "8"},
