@@ -3,7 +3,7 @@
 
 _cellblock_keys='cell.timeout cell.grace cell.cpu cell.output cell.tail
 cell.source cell.background cell.undo cell.checkpoint session.memory
-session.processes session.cpus session.idle session.lifetime session.per_user
+session.processes session.cpus session.idle session.lifetime session.until session.per_user
 session.maker maker.memory maker.reserve maker.sessions maker.hosts maker.reach maker.drain spare.jails
 lab.course lab.exercise lab.submit lab.deadline lab.quota
 session.linger session.confirm session.attach

@@ -21,6 +21,7 @@ _cellblock_keys()
 		'session.cpus:processor cores for the whole jail'
 		'session.idle:end a session that waits this long for the person'
 		'session.lifetime:end a session after this long'
+		'session.until:time of day at which all sessions end, such as 18\:00'
 		'session.per_user:sessions one person may have at once'
 		'session.maker:whether the maker of this host makes the session'
 		'session.linger:how long a session goes on without a terminal'

@@ -42,6 +42,7 @@ enum jail_limit {
 	LIMIT_LIFETIME,	 /* session.lifetime */
 	LIMIT_ALL,	 /* maker.memory, or what memory the host has */
 	LIMIT_EXAM,	 /* exam.end */
+	LIMIT_UNTIL,	 /* session.until */
 	LIMIT_OUTPUT,	 /* a program's stdout or stderr */
 };
 

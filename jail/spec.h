@@ -37,7 +37,8 @@ struct limits {
 	int cpus_milli;
 	int64_t idle_ms;
 	int64_t lifetime_ms;
-	int64_t until_s; /* [exam] end, by the clock of the host; 0: none */
+	int64_t until_s; /* the end, by the clock of the host; 0: none */
+	int until_daily; /* that is session.until; 0: it is exam.end */
 	int per_user;
 	/* [home] */
 	int64_t home_bytes;

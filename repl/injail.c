@@ -127,6 +127,7 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 	run_must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
 			 mode, &e),
 		&e);
+	exam_end_day(&r->cfg, &r->spec.limits);
 	if (!session) {
 		r->argv = program_argv(&r->opt, &r->cfg.limits, &e);
 		run_must(r->argv ? 0 : -1, &e);

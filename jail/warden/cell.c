@@ -462,7 +462,8 @@ static int finish_cell(struct cell *c)
 		if (warden_recover(w, d) == SESSION_OVER)
 			return SESSION_OVER;
 	}
-	if (d->limit == LIMIT_LIFETIME || d->limit == LIMIT_EXAM)
+	if (d->limit == LIMIT_LIFETIME || d->limit == LIMIT_EXAM ||
+		d->limit == LIMIT_UNTIL)
 		d->after = AFTER_ENDED;
 	if (d->how == HOW_REFUSED)
 		warden_note_refused(w, d->cell);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clocks.c - the limits of a session's life: idle, lifetime, the end of an exam
+ * clocks.c - the limits of a session's life: idle, lifetime, a time of the
+ * clock
  *
  * Runs in:   warden
  * Trusts:    the front end for saying that the person is there: a lie keeps
@@ -14,10 +15,10 @@
 
 /* How long before a limit it is announced. */
 #define ANNOUNCE_MS (60 * 1000)
-/* The end of an exam is announced twice. Its clock is that of the host, which
- * may be set: we look at it so often. */
-#define ANNOUNCE_EXAM_MS (600 * 1000)
-#define LOOK_EXAM_MS (5 * 1000)
+/* An end by the clock of the host is announced twice. That clock may be set: we
+ * look at it so often. */
+#define ANNOUNCE_UNTIL_MS (600 * 1000)
+#define LOOK_UNTIL_MS (5 * 1000)
 /* In `announced`: the first of the two. */
 #define ANNOUNCED_SOON (1u << 31)
 
@@ -59,29 +60,41 @@ int64_t clocks_remaining_ms(
 	return left;
 }
 
-int64_t clocks_exam_ms(struct clocks *c, int64_t *due_ms)
+static void announce_until(const struct clocks *c, int64_t left)
+{
+	static const char daily[] = ", as all do at that time of day";
+	bool day = c->limits->until_daily != 0;
+
+	if (left > ANNOUNCE_MS)
+		link_notice(c->link, "the %s ends in %lld min%s",
+			day ? "session" : "exam",
+			(long long)(left + 59999) / 60000, day ? daily : "");
+	else
+		link_notice(c->link, "the %s ends in %lld s%s",
+			day ? "session" : "exam",
+			(long long)(left + 999) / 1000,
+			day ? daily : ", and this session with it");
+}
+
+int64_t clocks_until_ms(
+	struct clocks *c, enum jail_limit *limit, int64_t *due_ms)
 {
 	int64_t host_ms = io_clock_ns(CLOCK_REALTIME) / 1000000, next;
 	int64_t left = c->limits->until_s * 1000 - host_ms;
 	unsigned said = left > ANNOUNCE_MS ? ANNOUNCED_SOON
 					   : ANNOUNCED_SOON | 1u << LIMIT_EXAM;
 
+	*limit = c->limits->until_daily ? LIMIT_UNTIL : LIMIT_EXAM;
 	if (!c->started_ms || !c->limits->until_s)
 		return *due_ms = INT64_MAX;
-	next = left > ANNOUNCE_EXAM_MS ? left - ANNOUNCE_EXAM_MS
-	       : left > ANNOUNCE_MS    ? left - ANNOUNCE_MS
-				       : left;
-	*due_ms = next < LOOK_EXAM_MS ? next : LOOK_EXAM_MS;
-	if (!c->announces || left <= 0 || left > ANNOUNCE_EXAM_MS ||
+	next = left > ANNOUNCE_UNTIL_MS ? left - ANNOUNCE_UNTIL_MS
+	       : left > ANNOUNCE_MS	? left - ANNOUNCE_MS
+					: left;
+	*due_ms = next < LOOK_UNTIL_MS ? next : LOOK_UNTIL_MS;
+	if (!c->announces || left <= 0 || left > ANNOUNCE_UNTIL_MS ||
 		(c->announced & said) == said)
 		return left;
 	c->announced |= said;
-	if (left > ANNOUNCE_MS)
-		link_notice(c->link, "the exam ends in %lld min",
-			(long long)(left + 59999) / 60000);
-	else
-		link_notice(c->link,
-			"the exam ends in %lld s, and this session with it",
-			(long long)(left + 999) / 1000);
+	announce_until(c, left);
 	return left;
 }

@@ -53,11 +53,11 @@ static int look_at_life(struct warden *w, int64_t *wait_ms)
 		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
 
 		left = limits[i] == LIMIT_EXAM
-			       ? clocks_exam_ms(&w->clocks, &due)
+			       ? clocks_until_ms(&w->clocks, &ev.limit, &due)
 			       : clocks_remaining_ms(
 					 &w->clocks, limits[i], &due);
 		if (left <= 0) {
-			site_count(&w->site, limits[i]);
+			site_count(&w->site, ev.limit);
 			link_event(&w->link, &ev, NULL, 0);
 			return SESSION_OVER;
 		}

@@ -354,8 +354,10 @@ void clocks_touch(struct clocks *c);
 int64_t clocks_remaining_ms(
 	struct clocks *c, enum jail_limit limit, int64_t *due_ms);
 
-/* The same of the exam: INT64_MAX if there is none. */
-int64_t clocks_exam_ms(struct clocks *c, int64_t *due_ms);
+/* The same of a time of the host's clock: INT64_MAX if there is none. *limit is
+ * LIMIT_EXAM or LIMIT_UNTIL. */
+int64_t clocks_until_ms(
+	struct clocks *c, enum jail_limit *limit, int64_t *due_ms);
 
 /* ---- front.c ---- */
 

@@ -289,6 +289,7 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 {
 	const struct limits *l = &w->spec->limits;
 	int64_t cpu_ns = io_cpu_ns(), due;
+	enum jail_limit until;
 	struct warden_jail_usage u;
 	struct work_result a;
 	struct checkpoints *c = &w->checkpoints;
@@ -321,8 +322,8 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 		strike_limit(wa, w, LIMIT_CPU);
 	if (clocks_remaining_ms(&w->clocks, LIMIT_LIFETIME, &due) <= 0)
 		strike_dead(wa, LIMIT_LIFETIME);
-	if (clocks_exam_ms(&w->clocks, &due) <= 0)
-		strike_dead(wa, LIMIT_EXAM);
+	if (clocks_until_ms(&w->clocks, &until, &due) <= 0)
+		strike_dead(wa, until);
 	ask_helper(wa, w);
 	wa->tick_ms = next_tick(w, now, now - wa->start_ms);
 	due = now + (io_cpu_ns() - cpu_ns) * TICK_SHARE_DEN / 1000000;

@@ -37,6 +37,7 @@ enum config_type {
 	CONFIG_BOOL,	 /* bool */
 	CONFIG_WORD,	 /* an enum */
 	CONFIG_MOMENT,	 /* int64_t, seconds since the epoch; 0: never */
+	CONFIG_HOUR,	 /* int, minutes of the day, 1 to 1440; 0: never */
 	CONFIG_STRING,	 /* char * */
 	CONFIG_NAME,	 /* char *, that a directory can have */
 	CONFIG_DIR,	 /* char *, an absolute path */
@@ -78,7 +79,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 90
+#define CONFIG_NKEYS 91
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -183,6 +184,7 @@ struct config {
 	struct config_lab lab;
 	/* [session] */
 	int64_t linger_ms; /* without a terminal; 0: not at all */
+	int until_min;	   /* of the day: the end of all sessions; 0: none */
 	bool attach;	   /* a terminal may come to a running session */
 	bool confirm;	   /* Ctrl-D asks before it loses variables */
 	/* [terminal] */
@@ -320,6 +322,9 @@ bool exam_is_set(const struct config *cfg);
 
 /* True if a session's home is handed in at its end. */
 bool exam_hands_in(const struct config *cfg);
+
+/* Have what begins now end at session.until, unless an exam ends it. */
+void exam_end_day(const struct config *cfg, struct limits *limits);
 
 /* Refuse what is before or after the exam, if there is one. 0, or -1 with e. */
 int exam_check(const struct config *cfg, struct err *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exam.c - the times of an exam, by the clock of the host
+ * exam.c - the times of an exam, and of a day, by the clock of the host
  *
  * Runs in:   front end, and root's maker, which decides
  * Trusts:    the configuration, and the clock and time zone of the host
@@ -31,6 +31,30 @@ void exam_write(char *buf, size_t size, int64_t s)
 		strftime(buf, size,
 			tm.tm_sec ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d %H:%M",
 			&tm);
+}
+
+void exam_end_day(const struct config *cfg, struct limits *limits)
+{
+	time_t now = time(NULL), end;
+	struct tm today, tm;
+
+	if (!cfg->until_min || limits->until_s || !localtime_r(&now, &today))
+		return;
+	tm = today;
+	tm.tm_hour = cfg->until_min / 60;
+	tm.tm_min = cfg->until_min % 60;
+	tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	end = mktime(&tm);
+	if (end <= now) {
+		tm.tm_mday++;
+		tm.tm_hour = cfg->until_min / 60;
+		tm.tm_min = cfg->until_min % 60;
+		tm.tm_isdst = -1;
+		end = mktime(&tm);
+	}
+	limits->until_s = (int64_t)end;
+	limits->until_daily = 1;
 }
 
 int exam_check(const struct config *cfg, struct err *e)

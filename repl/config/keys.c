@@ -20,6 +20,7 @@
 #define SECOND 1000LL
 #define MINUTE (60 * SECOND)
 #define HOUR (60 * MINUTE)
+#define YEAR (8760 * HOUR)
 
 #define LIMIT(member) offsetof(struct config, limits.member)
 #define FIELD(member) offsetof(struct config, member)
@@ -57,17 +58,19 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_LOWER, "processes and threads for the whole jail", NULL},
 	{"session", "cpus", CONFIG_SHARE, LIMIT(cpus_milli), "1.0", 10, 1024 * 1000,
 		TIGHTEN_LOWER, "processor cores for the whole jail", NULL},
-	{"session", "idle", CONFIG_TIME, LIMIT(idle_ms), "30m", SECOND, 168 * HOUR,
+	{"session", "idle", CONFIG_TIME, LIMIT(idle_ms), "30m", SECOND, YEAR,
 		TIGHTEN_LOWER, "end a session that waits this long for the person", NULL},
-	{"session", "lifetime", CONFIG_TIME, LIMIT(lifetime_ms), "12h", SECOND, 720 * HOUR,
+	{"session", "lifetime", CONFIG_TIME, LIMIT(lifetime_ms), "12h", SECOND, YEAR,
 		TIGHTEN_LOWER, "end a session after this long", NULL},
+	{"session", "until", CONFIG_HOUR, FIELD(until_min), "", 0, 24 * 60,
+		TIGHTEN_NEVER, "time of day at which all sessions end, such as 18:00", NULL},
 	{"session", "per_user", CONFIG_INT, LIMIT(per_user), "4", 1, 1000,
 		TIGHTEN_LOWER, "sessions one person may have at once", NULL},
 	{"session", "maker", CONFIG_WORD, FIELD(maker), "auto", 0, 0,
 		TIGHTEN_RANK, "whether the maker of this host makes the session",
 		WORDS({"auto", MAKER_AUTO, 1}, {"require", MAKER_REQUIRE, 0},
 			{"off", MAKER_OFF, 2})},
-	{"session", "linger", CONFIG_TIME, FIELD(linger_ms), "10m", 0, 168 * HOUR,
+	{"session", "linger", CONFIG_TIME, FIELD(linger_ms), "10m", 0, YEAR,
 		TIGHTEN_LOWER, "how long a session goes on without a terminal", NULL},
 	{"session", "confirm", CONFIG_BOOL, FIELD(confirm), "yes", 0, 0,
 		TIGHTEN_ANY, "Ctrl-D asks before it leaves variables that were not saved", NULL},

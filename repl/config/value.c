@@ -59,6 +59,8 @@ static const struct kind {
 	[CONFIG_WORD] = {NUMBER, sizeof(int), NULL, NULL},
 	[CONFIG_MOMENT] = {NUMBER, sizeof(int64_t), NULL,
 		"a local time such as 2026-12-04 18:00"},
+	[CONFIG_HOUR] = {NUMBER, sizeof(int), NULL,
+		"a time of day such as 18:00"},
 	[CONFIG_NAME] = {TEXT, sizeof(char *), NULL, NULL},
 	[CONFIG_STRING] = {TEXT, sizeof(char *), NULL, NULL},
 	[CONFIG_DIR] = {TEXT, sizeof(char *), NULL, NULL},
@@ -170,6 +172,22 @@ static int scan_moment(const char *text, int64_t *n)
 		       : -1;
 }
 
+/* Read a time of day, as minutes. Midnight is the end of a day. "" is none. */
+static int scan_hour(const char *text, int64_t *n)
+{
+	struct tm tm = {0};
+	const char *end;
+
+	*n = 0;
+	if (!*text)
+		return 0;
+	end = strptime(text, "%H:%M", &tm);
+	*n = tm.tm_hour * 60 + tm.tm_min;
+	if (!*n)
+		*n = 24 * 60;
+	return end && !*end ? 0 : -1;
+}
+
 static const struct config_word *list_words(const struct config_key *key)
 {
 	return key->type == CONFIG_BOOL ? switch_words : key->words;
@@ -220,6 +238,7 @@ static int parse_number(const struct config_key *key, const char *text,
 	int r = kind->units		     ? scan_units(text, kind->units, n)
 		: key->type == CONFIG_SHARE  ? scan_share(text, n)
 		: key->type == CONFIG_MOMENT ? scan_moment(text, n)
+		: key->type == CONFIG_HOUR   ? scan_hour(text, n)
 					     : scan_word(key, text, n);
 
 	if (r < 0 && !kind->expected)
@@ -255,6 +274,13 @@ const char *config_value_format_number(
 		return find_word(key, n)->name;
 	if (key->type == CONFIG_MOMENT)
 		return format_moment(n, buf, size);
+	if (key->type == CONFIG_HOUR) {
+		*buf = '\0';
+		if (n)
+			snprintf(buf, size, "%02d:%02d", (int)n / 60 % 24,
+				(int)n % 60);
+		return buf;
+	}
 	if (!best) {
 		snprintf(buf, size, "%g", (double)n / 1000);
 		return buf;
@@ -346,9 +372,8 @@ static int parse_path(char *item, const char *home, struct err *e)
 	return 0;
 }
 
-int config_value_prompt(
-	struct strbuf *b, const char *format, uint32_t n, const char *left,
-	struct err *e)
+int config_value_prompt(struct strbuf *b, const char *format, uint32_t n,
+	const char *left, struct err *e)
 {
 	for (const char *p = format; *p; p++) {
 		if (!strncmp(p, "{n}", 3)) {

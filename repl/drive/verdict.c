@@ -97,6 +97,9 @@ static void add_limit(
 	case LIMIT_EXAM:
 		add_words(l, "the exam has ended");
 		return;
+	case LIMIT_UNTIL:
+		add_words(l, "all sessions end at this time of day");
+		return;
 	case LIMIT_OUTPUT:
 		add_words(l, "output limit: %s",
 			text_size(h, (uint64_t)lim->output_bytes));
@@ -356,6 +359,7 @@ const char *verdict_limit_key(enum jail_limit limit)
 		[LIMIT_LIFETIME] = "session.lifetime",
 		[LIMIT_ALL] = "maker.memory",
 		[LIMIT_EXAM] = "exam.end",
+		[LIMIT_UNTIL] = "session.until",
 		[LIMIT_OUTPUT] = "cell.output",
 	};
 

@@ -68,6 +68,8 @@ static int fill_lists(struct order *o, const struct config *mine,
 		if (at >= 0)
 			o->require |= UINT64_C(1) << at;
 	}
+	if (mine->until_min != system->until_min)
+		return is_not_the_systems("session.until", e);
 	if (!is_same_list(&mine->packages, &system->packages))
 		return is_not_the_systems("python.packages", e);
 	return is_same_list(&mine->env, &system->env)
@@ -274,4 +276,5 @@ void order_spec(const struct order *o, const struct config *system,
 		.cols = o->cols,
 		.tty_bits = o->tty_bits,
 	};
+	exam_end_day(system, &spec->limits);
 }

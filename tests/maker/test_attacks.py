@@ -77,7 +77,7 @@ def test_a_message_of_another_size_is_refused(ann):
 
 def test_another_build_is_told_so(ann):
     told = refused(
-        ann, "order.order(version=1)", "b'\\x09\\0\\0\\0 and more'")
+        ann, "order.order(version=1)", "b'\\xf9\\0\\0\\0 and more'")
     for message, said in told.items():
         assert "another build" in said, message
 

@@ -166,6 +166,37 @@ def test_all_ends_with_it(host, exam, spare):
     assert other.leave() == 0
 
 
+@as_any_other
+@pytest.mark.limit(240)
+def test_all_ends_at_a_time_of_the_day(host, spare):
+    """The next full minute: cells, sessions that were left, and programs. What
+    begins then has until the next day."""
+    begin(host, spare)
+    ann, bob = host.people
+    ends = (time.time() + 25) // 60 * 60 + 60
+    host.policy("[cell]\ntimeout = 5m\ncpu = 5m\n[policy]\nlocked = yes\n"
+                "[session]\nmaker = require\nuntil = "
+                + time.strftime("%H:%M", time.localtime(ends)) + "\n")
+    busy, left = ann.session().start(), ann.session("--new").start()
+    program = bob.popen("-c", "import time; time.sleep(3600)")
+    left.run("x = 1")
+    left.type(":detach\r")
+    left.expect("goes on for")
+    busy.expect(r"the session ends in \d+ (min|s), as all do at that time")
+    busy.type("while True: pass\r")
+    hosttree.until(lambda: program.poll() is not None, "its end", 120)
+    assert time.time() >= ends
+    assert b"all sessions end at this time of day" in program.stderr.read()
+    busy.expect("all sessions end at this time of day")
+    busy.wait_exit()
+    hosttree.until(lambda: ann.run("--sessions", "--json").text.strip()
+                   in ("", "[]"), "no sessions")
+    assert ann.run("-c", "print(1)").out == b"1\n"
+    for looser in "session.until=", "session.until=23:59":
+        p = ann.run("-s", looser, "-c", "print(1)")
+        assert p.code == 2 and p.out == b"", p
+
+
 def test_the_first_notice_comes_ten_minutes_before(host, exam):
     begin(host)
     ann, _ = host.people

@@ -72,6 +72,19 @@ def test_what_a_dead_line_may_have_swallowed_is_shown_again(many, was_seen):
     assert ("[not ours]" in text) != was_seen and "¦ [not ours]" not in text
 
 
+def test_a_home_may_last_a_year(many):
+    """With its session, where the administrator wants that."""
+    year = [f"-ssession.{key}=8760h" for key in ("lifetime", "idle", "linger")]
+    s = many.start(*year)
+    s.run("open('notes', 'w').write('kept')")
+    s.type(":detach\r")
+    assert s.wait_exit() == 0 and "goes on for 8760 h" in s.all_text()
+    t = many.start("--attach")
+    assert t.run("open('notes').read()") == "'kept'"
+    r = many.cb.run("-s", "session.linger=8761h", "-c", "1")
+    assert r.code == 2 and "expected 0 to 8760h" in r.said, r
+
+
 def test_detach_leaves_the_session_and_says_how_to_come_back(many):
     s = many.start()
     before = s.before

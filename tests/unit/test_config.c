@@ -336,6 +336,32 @@ static void paths_must_be_absolute_and_plain(void **state)
 		"python.executable: expected at least one path");
 }
 
+static void all_ends_at_the_next_time_of_that_hour(void **state)
+{
+	static const int minutes[] = {1, 18 * 60, 24 * 60 - 1, 24 * 60};
+	int64_t now = time(NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(minutes) / sizeof(minutes[0]); i++) {
+		struct config cfg = {.until_min = minutes[i]};
+		struct limits l = {0}, exam = {.until_s = 7};
+		struct tm tm;
+		time_t end;
+
+		exam_end_day(&cfg, &l);
+		end = (time_t)l.until_s;
+		assert_non_null(localtime_r(&end, &tm));
+		assert_int_equal(
+			tm.tm_hour * 60 + tm.tm_min, minutes[i] % (24 * 60));
+		assert_int_equal(tm.tm_sec, 0);
+		assert_in_range(l.until_s, now + 1, now + 25 * 3600);
+		assert_true(l.until_daily);
+		exam_end_day(&cfg, &exam);
+		assert_int_equal(exam.until_s, 7);
+		assert_false(exam.until_daily);
+	}
+}
+
 static void a_deadline_is_a_moment_of_this_host(void **state)
 {
 	struct world *w = *state;
@@ -512,6 +538,7 @@ int main(void)
 		TEST(lists_add_up_in_a_file_and_later_files_replace_them),
 		TEST(paths_must_be_absolute_and_plain),
 		TEST(a_deadline_is_a_moment_of_this_host),
+		TEST(all_ends_at_the_next_time_of_that_hour),
 		TEST(quoted_text_keeps_its_blanks),
 		TEST(a_comment_sign_never_cuts_a_value),
 		TEST(an_unclosed_quote_hides_no_comment),

@@ -190,6 +190,7 @@ static const struct {
 	{"python.executable=/a /b", "python.executable=/b",
 		"python.executable=/c"},
 	{"python.packages=/a", "python.packages=/a", "python.packages="},
+	{"session.until=18:00", "session.until=18:00", "session.until=19:00"},
 	{"python.packages=/a /b", "python.packages=/a /b",
 		"python.packages=/b"},
 	{"home.skeleton=", "home.skeleton=", "home.skeleton=/etc"},

@@ -328,6 +328,19 @@ static void the_end_of_an_exam_is_announced_twice_and_strikes(void **state)
 	assert_int_equal(P.now_ms - began, 1200000);
 }
 
+static void the_end_of_the_day_is_announced_and_strikes(void **state)
+{
+	(void)state;
+	P.spec.limits.until_s = P.now_ms / 1000 + 1200;
+	P.spec.limits.until_daily = 1;
+	serve();
+	expect_notice("the session ends in 10 min, as all do at that time of "
+		      "day");
+	expect_notice(
+		"the session ends in 60 s, as all do at that time of day");
+	expect_limit(LIMIT_UNTIL);
+}
+
 static void an_exam_ends_by_the_clock_of_the_host_which_may_be_set(void **state)
 {
 	int64_t began = P.now_ms;
@@ -612,6 +625,7 @@ int main(void)
 		TEST(activity_of_the_person_postpones_the_idle_limit),
 		TEST(the_lifetime_limit_strikes_an_active_person_too),
 		TEST(the_end_of_an_exam_is_announced_twice_and_strikes),
+		TEST(the_end_of_the_day_is_announced_and_strikes),
 		TEST(an_exam_ends_by_the_clock_of_the_host_which_may_be_set),
 		TEST(what_runs_between_cells_is_stopped_again_and_then_killed),
 		TEST(a_dead_guest_is_not_mistaken_for_background_work),
