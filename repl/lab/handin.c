@@ -9,7 +9,7 @@
  *
  * The bytes come through a socket, and never as a descriptor: a file of another
  * could change, or keep its reader waiting. To close a descriptor could take
- * long, so we look at a message before we take it (service.c).
+ * long, so we look at a message before we take it (client.c).
  */
 #include "repl/lab/lab.h"
 

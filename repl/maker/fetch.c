@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 /* The longest time from the first try to the answer: a little more than the
- * maker's own alarm (service.c). */
+ * maker's own alarm (client.c). */
 #define ANSWER_MS 12000
 /* The pause before the next try while the maker has too many requests. */
 #define AGAIN_MS 20

@@ -7,6 +7,7 @@
  *	courier.c	asks the maker for a front end that is confined
  *	hosts.c		other hosts: who has a session where
  *	service.c	cellblock --maker: sessions for permitted users
+ *	client.c	one request of it, and one jail that is made ahead
  *	spares.c	the jails that the service makes ahead
  *	scribe.c	keeps a transcript for a front end
  *	left.c		hands in what an exam's session leaves in its home

@@ -21,340 +21,21 @@
 #include "repl/config/options.h"
 #include "repl/drive/drive.h"
 #include "repl/files/files.h"
+#include "repl/oneshot/streams.h"
 #include "repl/session/session.h"
 #include "repl/term/term.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
-
-/* ---- one direction of the program's input or output ----
- *
- * A channel changes no byte, and copies none if the kernel can splice. The
- * caller's descriptors may be blocking. Other processes share that flag, so we
- * do not change it: one write is never larger than the room that poll(2)
- * promises. */
-
-#define CHANNEL_BYTES 65536
-#define CHANNEL_POLLS 2
-
-struct channel {
-	int from, to; /* -1: that end is closed */
-	bool own_from, own_to;
-	bool copies; /* splice(2) does not work here */
-	bool to_socket, to_terminal;
-	int to_error; /* why we cannot write any more; EPIPE: the reader has
-		       * gone */
-	size_t at, n; /* bytes of buf that wait */
-	uint64_t read;
-	struct log *log; /* what goes through is written down; NULL: is not */
-	void (*log_as)(struct log *l, const void *buf, size_t n);
-	char buf[CHANNEL_BYTES];
-};
-
-/* Begin. The channel closes the descriptors that it owns. At least one end is a
- * pipe of ours, which we make non-blocking. */
-static void channel_init(
-	struct channel *c, int from, bool own_from, int to, bool own_to)
-{
-	struct stat st;
-
-	c->from = from;
-	c->to = to;
-	c->own_from = own_from;
-	c->own_to = own_to;
-	c->to_error = 0;
-	c->at = c->n = 0;
-	c->read = 0;
-	c->to_socket = to >= 0 && fstat(to, &st) == 0 && S_ISSOCK(st.st_mode);
-	c->to_terminal = to >= 0 && isatty(to);
-	/* splice(2) to a blocking socket or terminal may block. */
-	c->copies = c->to_socket || c->to_terminal || c->log;
-	if (own_from && from >= 0)
-		io_set_nonblock(from, 1);
-	if (own_to && to >= 0)
-		io_set_nonblock(to, 1);
-}
-
-static void close_from(struct channel *c)
-{
-	if (c->own_from)
-		fd_drop(&c->from);
-	c->from = -1;
-}
-
-static void close_to(struct channel *c)
-{
-	if (c->own_to)
-		fd_drop(&c->to);
-	c->to = -1;
-}
-
-static void channel_close(struct channel *c)
-{
-	close_from(c);
-	close_to(c);
-}
-
-static bool channel_is_over(const struct channel *c)
-{
-	return c->to < 0 || (c->from < 0 && !c->n);
-}
-
-/* Fill in what to poll; unused entries have fd -1. */
-static void channel_poll(const struct channel *c, struct pollfd p[static 2])
-{
-	bool over = channel_is_over(c);
-
-	p[0] = (struct pollfd){
-		.fd = over || c->n ? -1 : c->from, .events = POLLIN};
-	/* Even without events poll(2) reports a reader that went away. */
-	p[1] = (struct pollfd){
-		.fd = over ? -1 : c->to, .events = (short)(c->n ? POLLOUT : 0)};
-}
-
-/* Close the channel, because we cannot write any more. */
-static void break_channel(struct channel *c, int error)
-{
-	c->to_error = error;
-	c->n = 0;
-	channel_close(c);
-}
-
-static ssize_t write_chunk(struct channel *c)
-{
-	const char *p = c->buf + c->at;
-
-	if (c->to_socket)
-		return send(c->to, p, c->n, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* A writable pipe has room for PIPE_BUF bytes, a writable terminal only
-	 * for 256. */
-	if (c->to_terminal && c->n > 256)
-		return write(c->to, p, 256);
-	return write(c->to, p, c->n < PIPE_BUF ? c->n : PIPE_BUF);
-}
-
-static void write_buffer(struct channel *c)
-{
-	ssize_t w = write_chunk(c);
-
-	if (w < 0 && errno != EAGAIN && errno != EINTR) {
-		break_channel(c, errno);
-		return;
-	}
-	if (w > 0) {
-		c->at += (size_t)w;
-		c->n -= (size_t)w;
-	}
-	if (!c->n) {
-		c->at = 0;
-		if (c->from < 0)
-			close_to(c);
-	}
-}
-
-static void end_input(struct channel *c)
-{
-	close_from(c);
-	if (!c->n)
-		close_to(c);
-}
-
-/* Move bytes by splice(2). 1: done; 0: the caller must copy. */
-static int splice_input(struct channel *c)
-{
-	ssize_t n;
-
-	if (c->copies)
-		return 0;
-	n = splice(c->from, NULL, c->to, NULL, CHANNEL_BYTES,
-		SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
-	if (n > 0) {
-		c->read += (uint64_t)n;
-		return 1;
-	}
-	if (n == 0) {
-		end_input(c);
-		return 1;
-	}
-	if (errno == EPIPE) {
-		break_channel(c, EPIPE);
-		return 1;
-	}
-	/* EAGAIN may come from either end; a copy finds out which. After other
-	 * errors, such as EINVAL, splice(2) cannot join these two. */
-	if (errno != EAGAIN && errno != EINTR)
-		c->copies = true;
-	return 0;
-}
-
-static void move_input(struct channel *c)
-{
-	ssize_t n;
-
-	if (splice_input(c))
-		return;
-	n = read(c->from, c->buf, sizeof(c->buf));
-	if (n > 0) {
-		c->at = 0;
-		c->n = (size_t)n;
-		c->read += (uint64_t)n;
-		if (c->log)
-			c->log_as(c->log, c->buf, c->n);
-	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		end_input(c);
-	}
-}
-
-/* Move what poll(2) found ready. */
-static void channel_move(struct channel *c, const struct pollfd p[static 2])
-{
-	if (p[1].fd >= 0 && (p[1].revents & (POLLERR | POLLNVAL))) {
-		break_channel(c, EPIPE);
-		return;
-	}
-	if (p[1].fd >= 0 && c->n && (p[1].revents & POLLOUT))
-		write_buffer(c);
-	if (p[0].fd >= 0 && !c->n && p[0].revents)
-		move_input(c);
-}
-
-/* ---- a terminal that another program may read, too ----
- *
- * In "cellblock prog.py | less", less draws on the terminal and reads its keys.
- * So while standard output goes elsewhere, we leave the terminal its modes and
- * read it line by line. We put it into raw mode only while the program wants
- * single keys, or no echo, and leave it alone after another program has changed
- * its modes. */
-
-/* Most bytes of a line. */
-#define LINES_READ 1024
-
-/* All zero: off. */
-struct lines {
-	struct terminal *term; /* borrowed, as below; NULL: off */
-	struct relay *relay;
-	char echo[2 * LINES_READ]; /* what the jail's tty will echo */
-	size_t echo_n;
-};
-
-static bool lines_are_wanted(const struct terminal *t)
-{
-	return t->in_tty && t->saved && !t->out_tty;
-}
-
-static bool has_modes(int fd, tcflag_t flags)
-{
-	struct termios now;
-
-	return tcgetattr(fd, &now) == 0 && (now.c_lflag & flags) == flags;
-}
-
-/* True if no other program reads keys from the terminal. */
-static bool terminal_is_free(const struct terminal *t)
-{
-	return job_is_in_front(t->in) && has_modes(t->in, ICANON);
-}
-
-/* Put the terminal into raw mode while the program wants keys, not lines. */
-static void follow_modes(struct lines *l)
-{
-	bool lines = has_modes(l->relay->tty, ICANON | ECHO);
-
-	if (l->relay->tty < 0)
-		return;
-	if (lines && l->term->raw)
-		terminal_restore(l->term);
-	else if (!lines && !l->term->raw && terminal_is_free(l->term))
-		terminal_raw(l->term);
-	l->relay->keys = l->term->raw;
-}
-
-static void lines_begin(
-	struct lines *l, struct terminal *t, struct relay *relay)
-{
-	*l = (struct lines){.term = t, .relay = relay};
-	follow_modes(l);
-}
-
-/* Fill in what to poll; fd -1: do not read the terminal. */
-static void lines_poll(const struct lines *l, struct pollfd *p)
-{
-	bool reads = l->term && !l->term->raw && l->relay->tty >= 0 &&
-		     !l->relay->keys_ended && terminal_is_free(l->term);
-
-	*p = (struct pollfd){.fd = reads ? l->term->in : -1, .events = POLLIN};
-}
-
-/* Note the echo that the jail's tty will write: the terminal has shown the same
- * already. */
-static void note_echo(struct lines *l, const char *s, size_t n)
-{
-	l->echo_n = 0;
-	if (!has_modes(l->relay->tty, ICANON | ECHO))
-		return;
-	for (size_t i = 0; i < n; i++) {
-		bool control = (unsigned char)s[i] < 0x20 || s[i] == 0x7f;
-
-		if (s[i] == '\n')
-			l->echo[l->echo_n++] = '\r';
-		else if (control && s[i] != '\t')
-			l->echo[l->echo_n++] = '^';
-		l->echo[l->echo_n++] = control && s[i] != '\n' && s[i] != '\t'
-					       ? (char)(s[i] ^ 0x40)
-					       : s[i];
-	}
-}
-
-/* Read the line that poll(2) found. */
-static void lines_move(struct lines *l, const struct pollfd *p)
-{
-	char line[LINES_READ];
-	ssize_t n;
-
-	if (p->fd < 0 || !p->revents || !terminal_is_free(l->term))
-		return;
-	n = read(l->term->in, line, sizeof(line));
-	if (n < 0 || (n == 0 && p->revents & POLLHUP)) {
-		l->relay->keys_ended = true;
-		return;
-	}
-	if (n == 0)
-		line[n++] = KEYS_CTRL('D');
-	else
-		note_echo(l, line, (size_t)n);
-	relay_type(l->relay, line, (size_t)n);
-}
-
-/* Before we show bytes of the tty: follow its modes, and find in `buf` the *n
- * bytes of echo that the terminal has shown already; NULL: none. */
-static const char *find_shown_echo(
-	struct lines *l, const char *buf, size_t size, size_t *n)
-{
-	const char *echo = NULL;
-
-	if (!l->term)
-		return NULL;
-	follow_modes(l);
-	if (l->echo_n)
-		echo = memmem(buf, size, l->echo, l->echo_n);
-	*n = l->echo_n;
-	if (echo)
-		l->echo_n = 0;
-	return echo;
-}
 
 /* ---- the program ---- */
 
@@ -553,7 +234,7 @@ static void take_tty_bytes(void *arg, const char *buf, size_t n)
 
 	p->tty_bytes += n;
 	log_answer(p->start->log, buf, n);
-	echo = find_shown_echo(&p->lines, buf, n, &echo_n);
+	echo = lines_find_echo(&p->lines, buf, n, &echo_n);
 
 	if (echo) {
 		output_feed(&p->output, buf, (size_t)(echo - buf));
@@ -724,7 +405,7 @@ static void check_output(struct program *p)
 	p->wrote_too_much = true;
 	jail_kill(p->start->jail, NULL);
 	for (int i = CH_OUT; i <= CH_ERR; i++)
-		end_input(&p->ch[i]);
+		channel_end_input(&p->ch[i]);
 }
 
 static void poll_once(struct program *p)
