@@ -98,8 +98,9 @@ def test_configuration_keys_are_offered_for_set(shell):
     offered = shell.offers("cellblock", "--set", "session.")
     assert {key.rstrip("=") for key in offered} == {
         "session.memory", "session.processes", "session.cpus", "session.idle",
-        "session.lifetime", "session.per_user", "session.maker",
-        "session.linger", "session.confirm", "session.attach"}
+        "session.lifetime", "session.until", "session.per_user",
+        "session.maker", "session.linger", "session.confirm",
+        "session.attach"}
 
 
 @pytest.fixture(name="number")
