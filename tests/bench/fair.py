@@ -12,7 +12,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from lab import Hostile, Lab  # noqa: E402
+from classroom import Hostile, Lab  # noqa: E402
 
 LOOP = "while True: pass"
 FORKS = (r"exec('import os\nwhile True:\n  try: os.fork()\n"

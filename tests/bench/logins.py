@@ -16,7 +16,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from lab import Lab  # noqa: E402
+from classroom import Lab  # noqa: E402
 from sshhost import CHEAP  # noqa: E402
 import term  # noqa: E402
 
