@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """cellblock-lab on a host of its own."""
-import concurrent.futures
 import os
-import re
 import signal
 
 import pytest
 
 import hosttree
+import page
 import sshd
 from labhost import TOOL, Host
-from world import TESTS, WHOLE
+from world import WHOLE
+
 
 @pytest.fixture(name="host")
 def _host():
@@ -131,16 +131,6 @@ def test_only_root_may(host):
 
 
 STUDENTS = 30 if WHOLE else 6
-HOSTILE = ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
-           "x = []\nwhile True: x.append(bytearray(1 << 20))",
-           "while True: print('x' * 10000)", "while True: pass",
-           "import os; os.kill(-1, 9)",
-           "open('/home/full', 'wb').write(bytes(1 << 30))")
-
-
-def commands_of_the_page():
-    page = (TESTS.parent / "docs" / "LAB.md").read_text()
-    return re.findall(r"(?m)^ +root@lab# (.*)$", page)
 
 
 @pytest.mark.alone
@@ -150,19 +140,10 @@ def test_the_commands_of_the_page_do_what_it_says(host):
     """Each, in its order; then thirty students (six, in a short run) come at
     once, a third of them hostile."""
     host.start()
-    keys = {f"s{n}": None for n in range(STUDENTS)}
-    keys |= {"ann": None, "bob": None}
     key = host.key("student")
-    lines = "".join(f"{n},{key.with_suffix('.pub').read_text()}" for n in keys)
     work = host.dir / "work"
-    work.mkdir()
-    (work / "students.csv").write_text(lines)
-    (work / "grades.csv").write_text("1,2\n")
-    for name, path in ("cellblock", host.binary), ("cellblock-lab", TOOL):
-        (work / name).symlink_to(path)
-    for command in commands_of_the_page():
-        if command.startswith("apt-get "):
-            continue  # what tests need is installed
+    page.prepare(work, host.binary, key, STUDENTS)
+    for command in page.commands():
         if "cellblock-lab setup" in command:
             command += f" --port {host.port} --host 127.0.0.1"
         r = host.run("sh", "-c", f"cd {work} && PATH={work}:$PATH && {command}")
@@ -176,14 +157,4 @@ def test_the_commands_of_the_page_do_what_it_says(host):
     assert host.ask("bob", key, "1").returncode == 255, "he was removed"
     (host.etc / "cellblock" / "conf.d" / "60-hurried.conf").write_text(
         "[cell]\ntimeout = 5s\ncpu = 5s\n")
-    with concurrent.futures.ThreadPoolExecutor(STUDENTS) as many:
-        answers = list(many.map(
-            lambda n: host.ask(
-                f"s{n}", key, HOSTILE[n // 3 % len(HOSTILE)] if n % 3 == 0 else
-                f"import os; open('/srv/python1/grades.csv').read(), {n}, "
-                f"os.listdir('/home')"), range(STUDENTS)))
-    for n, r in enumerate(answers):
-        if n % 3:
-            assert r.stdout == f"('1,2\\n', {n}, [])\n", (n, r)
-        else:
-            assert r.returncode, (n, r)
+    page.log_in_at_once(STUDENTS, lambda name, text: host.ask(name, key, text))
