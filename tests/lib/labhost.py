@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 
+import freeport
 import hosttree
 import sshd
 from world import CELLBLOCK, PATIENCE, TESTS
@@ -63,8 +64,7 @@ class Host:
 
     def start(self):
         """The maker, and sshd as Debian configures it, on a port of its own."""
-        with socket.create_server(("127.0.0.1", 0)) as s:
-            self.port = str(s.getsockname()[1])
+        self.port = str(freeport.pick())
         self.background(self.binary, "--maker")
         hosttree.until(
             lambda: self.run("test", "-S", "/run/cellblock/maker").returncode == 0,

@@ -4,6 +4,7 @@ import pathlib
 import socket
 import subprocess
 
+import freeport
 import hosttree
 import makerhost
 import sshd
@@ -30,8 +31,7 @@ class Ssh:
         for key in "host", "client":
             makerhost.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
                           str(d / key))
-        with socket.create_server(("127.0.0.1", 0)) as s:
-            self.port = s.getsockname()[1]
+        self.port = freeport.pick()
         (d / "sshd").write_text(f"""ListenAddress 127.0.0.1:{self.port}
 HostKey {d}/host
 PidFile none

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+import freeport
 import hosttree
 import sshd
 import term
@@ -30,8 +31,7 @@ class Server:
         for key in "host", "client":
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
                             str(host.dir / f"key-{key}")], check=True)
-        with socket.create_server(("127.0.0.1", 0)) as s:
-            self.port = s.getsockname()[1]
+        self.port = freeport.pick()
         snippet = (ETC / "sshd_config.d/cellblock.conf").read_text().replace(
             "/usr/local/bin/cellblock", str(host.binary)).replace(
                 "Group cellblock", f"Group {self.ann.name}")

@@ -14,16 +14,12 @@ import threading
 
 import pytest
 
+import freeport
 import hosttree
 from client import form_of, request
 from proxied import ETC, PATH, change
 
 NAME = "cellblock.example.org"
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
 
 
 def nginx(base, port, path):
@@ -77,7 +73,7 @@ class Proxy:
             check=True, capture_output=True)
         (self.base / "both").write_text((self.base / "pem").read_text()
                                         + (self.base / "key").read_text())
-        self.port = free_port()
+        self.port = freeport.pick()
         words, env = make(self.base, self.port, path)
         self.trust = ssl.create_default_context(cafile=self.base / "pem")
         self.log = open(self.base / "log", "w")

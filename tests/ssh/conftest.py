@@ -15,6 +15,7 @@ import tempfile
 
 import pytest
 
+import freeport
 import hosttree
 import sshd
 import term
@@ -52,8 +53,7 @@ class Server:
         for key in ("host", "client"):
             run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
                 str(self.dir / key))
-        with socket.create_server(("127.0.0.1", 0)) as s:
-            self.port = s.getsockname()[1]
+        self.port = freeport.pick()
         (self.dir / "config").write_text(first + f"""\
 ListenAddress 127.0.0.1:{self.port}
 HostKey {self.dir}/host

@@ -117,7 +117,7 @@ def test_sshd_looks_after_the_clients_of_the_group_alone(lab, other):
                     if line.startswith("clientalive"))
 
     run("sshd", "-t")
-    assert watched(lab) == {"clientaliveinterval": "20",
+    assert watched(lab) == {"clientaliveinterval": "10",
                             "clientalivecountmax": "3"}
     assert watched(other)["clientaliveinterval"] == "0"
     # And they come in, and nobody forces anything on others.
