@@ -248,17 +248,17 @@ static bool asks_for_sessions(struct login *login, struct options *o)
 	return false;
 }
 
-/* A version such as 3.12, or 3.13t. Where it stands alone it has a dot. */
-static bool is_version(const char *s, bool alone)
+/* A version such as 3, 3.12 or 3.13t. */
+static bool is_version(const char *s)
 {
 	const char *end = s + strspn(s, ".0123456789");
 
 	end += *end == 't';
-	return *s >= '0' && *s <= '9' && !*end && (!alone || strchr(s, '.'));
+	return *s >= '0' && *s <= '9' && !*end;
 }
 
-/* "python3.12" and "python 3.12" choose an interpreter, by its file's name.
- * Neither is Python. */
+/* "python3.12" and "python 3.12" choose an interpreter, by its file's name, and
+ * "python" is the first. As cells they would all fail. */
 static bool asks_for_python(struct login *login, struct options *o)
 {
 	static const char name[] = "python";
@@ -266,14 +266,13 @@ static bool asks_for_python(struct login *login, struct options *o)
 	int n = split_words(login);
 	char *first = login->words[0];
 
-	if (n == 2 && !strcmp(first, name) &&
-		is_version(login->words[1], false))
+	if (n == 2 && !strcmp(first, name) && is_version(login->words[1]))
 		memmove(first + len, login->words[1],
 			strlen(login->words[1]) + 1);
 	else if (n != 1 || strncmp(first, name, len) != 0 ||
-		 !is_version(first + len, true))
+		 (first[len] && !is_version(first + len)))
 		return false;
-	o->python = first;
+	o->python = first[len] ? first : NULL;
 	o->text = NULL;
 	return true;
 }

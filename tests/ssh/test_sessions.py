@@ -116,6 +116,9 @@ def test_a_login_chooses_among_the_pythons_of_the_administrator(locked_lab):
     for word in name, name.replace("python", "python "):
         r = locked_lab.run(word, stdin=where.encode())
         assert r.stdout.decode() == f"{other}\n", r
+    for word in "python", "python3":
+        r = locked_lab.run(word, stdin=where.encode())
+        assert r.stdout == b"/usr/bin/python3\n", r
     s = locked_lab.session(name).start()
     assert s.run("import sys; sys.executable") == f"'{other}'"
     for word in "python3.1", "python 4.0", "python3.1t":

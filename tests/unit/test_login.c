@@ -121,8 +121,11 @@ static void an_agent_is_told_from_a_cell(void **state)
 		{"end -1", OPTIONS_CELL},
 		{"end 1; id", OPTIONS_CELL},
 		{"end 1 -m text", OPTIONS_CELL},
-		{"python", OPTIONS_CELL},
-		{"python3", OPTIONS_CELL},
+		{"python", OPTIONS_STDIN},
+		{"python3", OPTIONS_STDIN},
+		{"python4", OPTIONS_STDIN},
+		{"python = 3", OPTIONS_CELL},
+		{"pythons", OPTIONS_CELL},
 		{"python3.12.real", OPTIONS_CELL},
 		{"python /opt/evil", OPTIONS_CELL},
 		{"python3.12/../../evil", OPTIONS_CELL},
@@ -150,6 +153,8 @@ static void a_login_chooses_a_python_by_its_name(void **state)
 		{"python3.12", "python3.12"},
 		{" python 3.12\n", "python3.12"},
 		{"python 3", "python3"},
+		{"python3", "python3"},
+		{"python", NULL},
 		{"python3.13t", "python3.13t"},
 	};
 
@@ -162,7 +167,10 @@ static void a_login_chooses_a_python_by_its_name(void **state)
 			login_options(&login, terminal, &o);
 			assert_int_equal(o.mode,
 				terminal ? OPTIONS_SESSION : OPTIONS_STDIN);
-			assert_string_equal(o.python, cases[i][1]);
+			if (cases[i][1])
+				assert_string_equal(o.python, cases[i][1]);
+			else
+				assert_null(o.python);
 			assert_null(o.text);
 			assert_int_equal(o.nargs, 0);
 		}
