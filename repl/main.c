@@ -209,7 +209,8 @@ static int run_mode(struct invocation *r)
 		run_load_config(r);
 		run_set_locale();
 		config_print_merged(stdout, &r->cfg);
-		return check_interpreters(r);
+		status = check_interpreters(r);
+		return status ? status : run_check_others(r);
 	case OPTIONS_CHECK:
 		run_load_config(r);
 		run_set_locale();

@@ -16,6 +16,7 @@
 #include "repl/grade/grade.h"
 #include "repl/maker/maker.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <locale.h>
 #include <stdio.h>
@@ -144,6 +145,57 @@ static int load_system(void *run, struct config *cfg, struct err *e)
 	r = config_load(cfg, &where, &errors);
 	config_errors_fini(&errors);
 	return r < 0 ? err_set(e, "read the system's configuration") : 0;
+}
+
+/* Load what the files of one group, or of one person, make of the system's
+ * configuration. */
+static int check_one(struct invocation *r, bool group, const char *name)
+{
+	struct config_errors errors = {0};
+	struct config_where where;
+	struct config cfg = {0};
+	int status;
+
+	find_where(r, &where);
+	where.user = group ? NULL : name;
+	where.groups = &name;
+	where.ngroups = group;
+	status = config_load(&cfg, &where, &errors) < 0 ? 78 : 0;
+	config_errors_print(
+		&errors, "cellblock: ", terminal_print_line, stderr);
+	config_errors_fini(&errors);
+	config_fini(&cfg);
+	return status;
+}
+
+int run_check_others(struct invocation *r)
+{
+	static const char *const dirs[] = {
+		CONFIG_SYSTEM_DIR "/groups", CONFIG_SYSTEM_DIR "/users"};
+	int status = 0;
+
+	if (r->opt.config_file || getuid() != 0)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		DIR *d = opendir(dirs[i]);
+		const struct dirent *de;
+
+		while (d && (de = readdir(d))) {
+			char name[NAME_MAX + 1];
+			size_t n = strlen(de->d_name);
+
+			if (de->d_name[0] == '.' || n < sizeof(".conf") ||
+				strcmp(de->d_name + n - 5, ".conf") != 0)
+				continue;
+			snprintf(name, sizeof(name), "%.*s", (int)(n - 5),
+				de->d_name);
+			if (check_one(r, i == 0, name))
+				status = 78;
+		}
+		if (d)
+			closedir(d);
+	}
+	return status;
 }
 
 static void complain_of_maker(const struct err *e)

@@ -130,6 +130,23 @@ def test_only_root_may(host):
     assert r.returncode == 1 and "only root" in r.stderr, r
 
 
+def test_root_checks_the_files_of_all_groups_and_persons(host):
+    d = host.etc / "cellblock"
+    for name in "groups", "users":
+        (d / name).mkdir(parents=True)
+    (d / "groups" / "exam.conf").write_text("[exam]\nbegin = 2099-12-01 09:00\n")
+    (d / "users" / "ann.conf").write_text("[cell]\ntimeout = soon\n")
+    (d / "groups" / "notes.txt").write_text("no configuration")
+    r = host.run(host.binary, "--check-config")
+    assert r.returncode == 78, r
+    assert "groups/exam.conf:2: exam.begin" in r.stderr, r
+    assert "users/ann.conf:2: cell.timeout" in r.stderr, r
+    assert len(r.stderr.splitlines()) == 2, r
+    (d / "groups" / "exam.conf").unlink()
+    (d / "users" / "ann.conf").write_text("[cell]\ntimeout = 9s\n")
+    assert host.run(host.binary, "--check-config").returncode == 0
+
+
 STUDENTS = 30 if WHOLE else 6
 
 
