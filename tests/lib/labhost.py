@@ -2,6 +2,7 @@
 """A host for cellblock-lab: an sshd, root's maker, and an /etc, /home, /run and
 /var/lib of its own."""
 import contextlib
+import os
 import pathlib
 import shutil
 import socket
@@ -11,6 +12,7 @@ import tempfile
 import freeport
 import hosttree
 import sshd
+import term
 from world import CELLBLOCK, PATIENCE, TESTS
 
 MOUNTS = """set -e
@@ -35,6 +37,7 @@ class Host:
         hosttree.until(self.is_mounted, "the mounts of the test")
         self.etc = pathlib.Path(f"/proc/{self.holder.pid}/root/etc")
         self.running = []
+        self.sessions = []
         self.port = None
 
     def is_mounted(self):
@@ -86,12 +89,21 @@ class Host:
         hosttree.until(is_up, "the ssh server")
         self.sshd = p
 
+    def ssh(self, name, key, *more, terminal="-T"):
+        return ["ssh", "-F", "none", terminal, "-i", str(key), "-p", self.port,
+                "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
+                "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
+                f"{name}@127.0.0.1", *more]
+
+    def session(self, name, key):
+        s = term.Session(self.ssh(name, key, terminal="-tt"),
+                         env={**os.environ, "TERM": "xterm-256color"})
+        self.sessions.append(s)
+        return s.start()
+
     def ask(self, name, key, command):
         return subprocess.run(
-            ["ssh", "-F", "none", "-i", str(key), "-p", self.port, "-T",
-             "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
-             "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
-             f"{name}@127.0.0.1", command],
+            self.ssh(name, key, command),
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             timeout=60 * PATIENCE)
 
@@ -115,6 +127,8 @@ class Host:
             getent passwd | sort; getent group | sort""").stdout
 
     def close(self):
+        for s in self.sessions:
+            s.close()
         for p in reversed(self.running):
             p.terminate()
             p.wait(timeout=20 * PATIENCE)

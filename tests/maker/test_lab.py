@@ -42,7 +42,7 @@ def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
     # Without a unit manager the administrator has sshd read its files again.
     r = host.lab("setup", "--port", host.port, "--host", "127.0.0.1",
                  "--students", "2", "--files", "/srv/python1")
-    assert "kill -HUP" in r.stderr, r
+    assert "kill -HUP" in r.stderr and "then: cellblock-lab check" in r.stderr, r
     host.sshd.send_signal(signal.SIGHUP)
     last = []
 
@@ -56,16 +56,20 @@ def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
     keys = {n: host.key(n) for n in ("ann", "bob")}
     csv = host.csv("name,key\n" + "".join(
         f"{n},{k.with_suffix('.pub').read_text()}" for n, k in keys.items()))
-    assert host.lab("add", csv).returncode == 0
-    assert host.lab("add", csv).returncode == 0, "again it changes nothing"
+    r = host.lab("add", csv)
+    assert r.returncode == 0 and "add to ~bob/" in r.stdout, r
+    r = host.lab("add", csv)
+    assert r.returncode == 0 and r.stdout == "2 students may log in\n", r
     host.run("sh", "-c", "echo 1,2 > /srv/python1/data.csv")
     for name, key in keys.items():
         r = host.ask(name, key, "open('/srv/python1/data.csv').read()")
         assert (r.returncode, r.stdout) == (0, "'1,2\\n'\n"), r
     assert "Read-only" in host.ask(
         "ann", keys["ann"], "open('/srv/python1/data.csv', 'w')").stderr
+    session = host.session("ann", keys["ann"])
     r = host.lab("remove", "ann")
     assert r.returncode == 0, r
+    session.expect("ended by root: your account ends")
     assert host.ask("ann", keys["ann"], "1").returncode == 255
     assert host.ask("bob", keys["bob"], "1").stdout == "1\n"
     r = host.lab("undo")
@@ -88,6 +92,18 @@ def test_a_list_with_a_mistake_adds_nobody(host, line, said):
     r = host.lab("add", host.csv(f"good,{key}\n" + line.format(key=key) + "\n"))
     assert r.returncode == 1 and said in r.stderr and "Nobody" in r.stderr, r
     assert host.state() == before
+
+
+def test_a_list_that_is_not_there_is_named(host):
+    r = host.lab("add", "/srv/students.csv")
+    assert r.returncode == 1 and r.stderr == (
+        "cellblock-lab: read /srv/students.csv: No such file or directory. "
+        "Nobody was added\n"), r
+
+
+def test_who_has_read_enough_is_told_nothing_more(host):
+    r = host.run("sh", "-c", f"{TOOL} --dry-run setup | true")
+    assert r.stderr == "", r
 
 
 def test_what_is_there_already_is_said_and_left(host):
