@@ -89,10 +89,14 @@ static void say_nothing(void *arg, const char *lines)
 	(void)lines;
 }
 
+/* Say what is left out, and of which session: many may end at once. */
 static void refuse_file(void *arg, const struct err *e)
 {
-	(void)arg;
-	terminal_refuse(e);
+	struct err told = *e;
+
+	err_wrap(
+		&told, "left out of the home of session %s", (const char *)arg);
+	terminal_refuse(&told);
 }
 
 /* Wait until the jail beside the session stands, from which we ask for files.
@@ -114,9 +118,10 @@ static int await_jail(struct jail *j, struct err *e)
 }
 
 /* Copy all files. 0, or -1 with e: some are not there. */
-static int copy_home(
-	struct jail *j, const char *path, int64_t most, struct err *e)
+static int copy_home(struct jail *j, const char *name, const char *path,
+	int64_t most, struct err *e)
 {
+	char session[REGISTRY_NAME];
 	struct jail_sandbox sandbox = {
 		.n = 1, .v = {{path, JAIL_SANDBOX_WRITE}}};
 	struct limits limits = {
@@ -131,10 +136,12 @@ static int copy_home(
 		.ledger = &ledger,
 		.say = say_nothing,
 		.refuse = refuse_file,
+		.arg = session,
 		.partial = true,
 		.most_bytes = most};
 	size_t there = 0;
 
+	snprintf(session, sizeof(session), "%s", name);
 	if (jail_sandbox_enter(&sandbox, e) < 0 || await_jail(j, e) < 0 ||
 		jail_home_list(j, &files, e) < 0)
 		return -1;
@@ -156,7 +163,8 @@ static _Noreturn void run_child(
 
 	alarm(SAVE_S);
 	tzset();
-	if (jail_adopt(&j, fd, &e) == 0 && copy_home(j, path, most, &e) == 0)
+	if (jail_adopt(&j, fd, &e) == 0 &&
+		copy_home(j, name, path, most, &e) == 0)
 		_exit(0);
 	err_wrap(&e, "copy the home of session %s", name);
 	terminal_refuse(&e);
