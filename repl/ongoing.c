@@ -38,6 +38,7 @@ void ongoing_open_registry(const struct invocation *r, struct registry *list,
 
 	run_find_places(r, &of, state);
 	run_must(registry_open(list, &of, r->person.name, scope, &e), &e);
+	list->login = r->login.kind != LOGIN_NOT;
 }
 
 /* Ask root's maker for the person's sessions on other hosts. */
@@ -149,7 +150,6 @@ int ongoing_offer(const struct invocation *r)
 	if (r->opt.fresh)
 		return -1;
 	ongoing_open_registry(r, &list, REGISTRY_OWN);
-	list.login = r->login.kind != LOGIN_NOT;
 	if (list.n)
 		run_set_locale(); /* for the question */
 	switch (registry_ask(&list, r->cfg.limits.per_user, &which)) {

@@ -416,7 +416,7 @@ struct registry {
 	enum registry_scope scope;
 	int64_t until_ms; /* deadline for one person's sessions */
 	bool full;	  /* registry_ask(): the person can have no more */
-	bool login;	  /* registry_ask(): sshd started us */
+	bool login;	  /* sshd started us */
 	struct elsewhere *elsewhere; /* registry_free() frees them */
 	size_t nelsewhere;
 };

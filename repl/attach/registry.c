@@ -274,7 +274,8 @@ static void refuse_name(
 			id ? "there is no session %s"
 			   : "there is no session to go back to%s",
 			safe);
-	err_hint(e, "cellblock --sessions lists them");
+	err_hint(e, "%s lists them",
+		r->login ? "ssh HOST sessions" : "cellblock --sessions");
 	for (size_t i = 0; !other && i < r->nelsewhere; i++)
 		elsewhere_hint(&r->elsewhere[i], id, e);
 	if (!other)

@@ -78,6 +78,7 @@ def test_where_only_text_arrives_sessions_are_listed_and_ended(locked_lab):
         [n, locked_lab.user.pw_name, "127.0.0.1"] for n in "12"], rows
     r = locked_lab.run("end", "7")
     assert r.returncode == 1 and b"there is no session 7" in r.stderr, r
+    assert b"ssh HOST sessions lists them" in r.stderr, r
     r = locked_lab.run("end 1")
     assert (r.returncode, r.stdout.split()[:3]) == \
         (0, [b"ended", b"session", b"1"]), r
