@@ -44,7 +44,7 @@ static int open_place(
 	const char *slash = strchr(c->what, '/');
 	auto_free char *course = NULL;
 	char base[PATH_MAX];
-	int n;
+	int n, fd;
 
 	if (geteuid() != 0) {
 		err_set(e, "--collect reads what only root can");
@@ -72,7 +72,11 @@ static int open_place(
 	}
 	if (n >= PATH_MAX)
 		return err_set(e, "the path is too long");
-	return place_walk(path, NULL, e);
+	fd = place_walk(path, NULL, e);
+	if (fd < 0 && access(path, F_OK) < 0 && errno == ENOENT)
+		err_hint(e, "nothing was handed in there yet, or it has "
+			    "another name");
+	return fd;
 }
 
 /* ---- what is there ---- */

@@ -123,6 +123,8 @@ def test_each_version_is_kept_with_its_name_time_and_hash(course, ann, bob):
     assert re.fullmatch(
         rf"{ann.name}\s+mean\.py\s+2\s+(today|\w+day) \d\d:\d\d\s+10 B\s+"
         + second, table[1]) and len(table) == 2
+    assert "nothing was handed in there yet" in \
+        course.collect("python1/77", code=1).said
     every = course.collect("python1/4", "-a").text
     assert first in every and second in every
     rows = json.loads(course.host.root().run(
