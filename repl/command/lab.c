@@ -185,8 +185,9 @@ int lab_submit(
 	int r = 0;
 
 	if (!s->cfg->lab.submit)
-		return err_set(e, "nothing is handed in here: the "
-				  "administrator has set no lab.submit");
+		return err_set(e, "nothing is handed in from this session: "
+				  "when it began, the administrator had set no "
+				  "lab.submit");
 	if (s->courier < 0)
 		return err_set(e, "this session has no courier, because no "
 				  "process could be started: a new session may "

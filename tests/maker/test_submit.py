@@ -94,6 +94,20 @@ def refusal(s, line):
 
 # ---- what everybody does ----
 
+def test_a_session_from_before_there_was_a_directory_says_so(maker, ann):
+    s = ann.session().start()
+    course = Course(maker)
+    write(s, "a.py", "1")
+    assert "when it began, the administrator had set no lab.submit" in \
+        refusal(s, ":submit a.py")
+    t = ann.session("--new").start()
+    write(t, "a.py", "1")
+    submit(t, "a.py")
+    assert course.versions(ann) == [1]
+    s.leave()
+    t.leave()
+
+
 def test_each_version_is_kept_with_its_name_time_and_hash(course, ann, bob):
     course.set(deadline=time.time() + 3 * 86400)
     s = ann.session().start()
