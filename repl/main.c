@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -107,22 +108,45 @@ static int run_check(struct invocation *r)
 	return status;
 }
 
-/* --check-config: each interpreter must be there. The exit status. */
-static int check_interpreters(const struct invocation *r)
+static int check_directory(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		err_errno(e, "look for %s", path);
+	else if (!S_ISDIR(st.st_mode))
+		err_set(e, "%s is no directory", path);
+	else
+		return 0;
+	return err_kind_set(e, ERR_CONFIG);
+}
+
+/* --check-config: what a list of paths names must be there. The exit status. */
+static int check_each(const struct invocation *r, const struct strlist *list,
+	const char *key, int (*check)(const char *path, struct err *e))
 {
 	int status = 0;
 
-	for (size_t i = 0; i < r->cfg.executable.n; i++) {
+	for (size_t i = 0; i < list->n; i++) {
 		struct err e = {0};
 
-		if (setup_check_python(r->cfg.executable.items[i], &e) == 0)
+		if (check(list->items[i], &e) == 0)
 			continue;
-		err_hint(&e, "python.executable (%s)",
-			config_source(&r->cfg, "python.executable"));
+		err_hint(&e, "%s (%s)", key, config_source(&r->cfg, key));
 		terminal_refuse(&e);
 		status = run_exit_status(&e);
 	}
 	return status;
+}
+
+static int check_paths(const struct invocation *r)
+{
+	int python = check_each(r, &r->cfg.executable, "python.executable",
+		setup_check_python);
+	int packages = check_each(
+		r, &r->cfg.packages, "python.packages", check_directory);
+
+	return python ? python : packages;
 }
 
 /* A login may have sessions alone. */
@@ -209,7 +233,7 @@ static int run_mode(struct invocation *r)
 		run_load_config(r);
 		run_set_locale();
 		config_print_merged(stdout, &r->cfg);
-		status = check_interpreters(r);
+		status = check_paths(r);
 		return status ? status : run_check_others(r);
 	case OPTIONS_CHECK:
 		run_load_config(r);

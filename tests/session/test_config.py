@@ -341,3 +341,10 @@ def test_check_config_finds_an_interpreter_that_is_not_there(cb, tmp_path):
     assert "[python]" in r.text    # what is merged is shown all the same
     file.write_text("[python]\nexecutable = /usr/bin/python3\n")
     assert cb.run("--check-config", str(file)).code == 0
+    (cb.work / "a file").touch()
+    for path, why in ("/nowhere", "No such file"), (cb.work / "a file",
+                                                    "no directory"):
+        file.write_text(f'[python]\npackages = "{path}"\n')
+        r = cb.run("--check-config", str(file))
+        assert r.code == 78 and why in r.said and str(path) in r.said, r
+        assert "python.packages" in r.said, r
