@@ -5,7 +5,7 @@
  * Runs in:   root, a service of its own; each request in a child of its own,
  *            which becomes the warden of the session (client.c)
  * Holds:     everything
- * Trusts:    its children. What clients send the service itself does not read
+ * Trusts:    its children. The service itself reads nothing that clients send
  * Leaves:    wardens of sessions, which no longer need the maker; no spare
  *            (spares.c). A service manager's socket stays
  *

@@ -316,7 +316,8 @@ static pid_t parent_of(pid_t pid)
 }
 
 /* Ourselves, or in `with`; or, where a maker makes several sessions at a time,
- * another warden of the maker's or a child of one. */
+ * another warden of the maker's or a child of one; or, of our own user, another
+ * child of the front end, such as the one that a server is confined to. */
 static int is_one_of_ours(pid_t pid, const pid_t *with)
 {
 	pid_t parent;
@@ -326,7 +327,8 @@ static int is_one_of_ours(pid_t pid, const pid_t *with)
 		return 1;
 	parent = with[2] ? parent_of(pid) : 0;
 	return parent > 0 &&
-	       (parent == with[0] || parent_of(parent) == with[0]);
+	       (parent == with[0] || parent_of(parent) == with[0] ||
+		       (parent == with[2] && geteuid() != 0));
 }
 
 /* True if all processes of a cgroup are ours; with `move` they move into its
