@@ -183,6 +183,10 @@ void drive_take(struct drive *d)
 		take_event(d, &ev);
 	if (r < 0)
 		lose_warden(d, &e);
+	if (!d->over && log_is_lost(d->log, &e) < 0) {
+		err_kind_set(&e, ERR_CONFIG);
+		end_session(d, &e);
+	}
 }
 
 int drive_wait_built(struct drive *d, int timeout_ms, struct err *e)

@@ -82,10 +82,13 @@ struct log {
 	bool is_kept;
 	char mark[20];	   /* begins our lines in it; the jail cannot know it */
 	const char *user;  /* borrowed */
-	uint64_t cell_max; /* most bytes of a cell's output that we write */
+	uint64_t cell_max; /* most first bytes of a cell's output */
 	uint64_t cell_seen; /* bytes that the cell wrote */
+	char *last;	    /* those that it wrote last, of more than cell_max */
+	size_t last_size, last_at;
 	int error;	    /* why the transcript has a gap */
 	bool told;	    /* the gap was reported */
+	bool lost;	    /* root's service takes no more */
 	int64_t cpu_ms, peak_bytes;
 	bool in_input; /* what was written last is of log_input() */
 };
@@ -127,17 +130,21 @@ void log_limit(const struct log *l, enum jail_limit limit);
 void log_attach(const struct log *l, const char *what, const char *from);
 
 /* Write into the transcript, in this order: a cell's number and source; its
- * output, without control characters, at most cell.output and cell.tail
- * together; how many bytes we left out, and the verdict ("": none). -1 with e,
- * once, when the transcript has a gap. */
+ * output, without control characters, the first cell.output bytes, and the last
+ * cell.tail; how many bytes between them we left out, and the verdict ("":
+ * none). log_output() returns how many of the bytes are among the first.
+ * log_cell_end(): -1 with e, once, when the transcript has a gap. */
 void log_cell(struct log *l, uint32_t cell, const char *src, size_t n);
-void log_output(struct log *l, const void *buf, size_t n);
+size_t log_output(struct log *l, const void *buf, size_t n);
 
-/* Write into the transcript what a program was given, and what it wrote; and a
- * `:` command. */
+/* Write into the transcript what a cell or a program was given, all of it; and
+ * a `:` command. */
 void log_input(struct log *l, const void *buf, size_t n);
-void log_answer(struct log *l, const void *buf, size_t n);
 void log_command(struct log *l, const char *line);
+
+/* -1 with e: root's service keeps the transcript no longer. What would not be
+ * written down must not run. `l` may be NULL. */
+int log_is_lost(const struct log *l, struct err *e);
 
 /* The end of a cell or a program. */
 int log_cell_end(struct log *l, const char *verdict, struct err *e);

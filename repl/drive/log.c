@@ -8,7 +8,8 @@
  *            to root's service, which keeps the file (repl/maker/scribe.c)
  * Trusts:    the configuration. The output of a cell has no control character
  *            in the transcript, so that a terminal may show it, and cannot
- *            imitate our lines, which begin with a random mark
+ *            imitate our lines, which begin with a random mark. No flood of
+ *            output hides what is typed after it, or what is shown at its end
  */
 #include "repl/drive/drive.h"
 
@@ -21,6 +22,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -74,8 +76,8 @@ int log_open(struct log *l, const struct config *cfg, const char *user,
 
 	*l = (struct log){.transcript = kept,
 		.user = user ? user : "unknown",
-		.cell_max = (uint64_t)cfg->limits.output_bytes +
-			    (uint64_t)cfg->limits.tail_bytes};
+		.cell_max = (uint64_t)cfg->limits.output_bytes,
+		.last_size = (size_t)cfg->limits.tail_bytes};
 	if (getrandom(&mark, sizeof(mark), 0) != (ssize_t)sizeof(mark))
 		return err_errno(e, "begin a transcript");
 	snprintf(l->mark, sizeof(l->mark), "%016" PRIx64, mark);
@@ -86,6 +88,11 @@ int log_open(struct log *l, const struct config *cfg, const char *user,
 			log_create(cfg->transcript, l->user, getpid(), e);
 		if (l->transcript < 0)
 			return -1;
+	}
+	if (l->transcript >= 0 && l->last_size) {
+		l->last = malloc(l->last_size);
+		if (!l->last)
+			return err_errno(e, "begin a transcript");
 	}
 	l->to_syslog = cfg->syslog;
 	if (l->to_syslog)
@@ -145,35 +152,44 @@ static const char *spell(unsigned char c, char buf[static 8])
 }
 
 /* A failed write does not end the transcript: a disk may be full for a while.
- * log_cell_end() reports the gap. */
+ * log_cell_end() reports the gap. Only where root's service no longer takes it,
+ * log_is_lost(). */
+static void note_failure(struct log *l)
+{
+	l->error = errno;
+	l->lost |= l->is_kept && (errno == EPIPE || errno == ECONNRESET);
+}
+
 static void write_transcript(struct log *l, const void *buf, size_t n)
 {
 	if (l->transcript >= 0 && io_write_full(l->transcript, buf, n) < 0)
-		l->error = errno;
+		note_failure(l);
 }
 
 int log_spell(int fd, const char *s, size_t n)
 {
-	char buf[8];
-	size_t from = 0;
+	char out[4096], buf[8];
+	size_t used = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const char *word = spell((unsigned char)s[i], buf);
+		size_t len = word ? strlen(word) : 1;
 
-		if (!word)
-			continue;
-		r |= io_write_full(fd, s + from, i - from);
-		r |= io_write_full(fd, word, strlen(word));
-		from = i + 1;
+		if (used + len > sizeof(out)) {
+			r |= io_write_full(fd, out, used);
+			used = 0;
+		}
+		memcpy(out + used, word ? word : s + i, len);
+		used += len;
 	}
-	return r | io_write_full(fd, s + from, n - from);
+	return r | io_write_full(fd, out, used);
 }
 
 static void write_spelt(struct log *l, const char *s, size_t n)
 {
 	if (l->transcript >= 0 && log_spell(l->transcript, s, n) < 0)
-		l->error = errno;
+		note_failure(l);
 }
 
 static void transcribe_line(struct log *l, const char *text)
@@ -184,6 +200,47 @@ static void transcribe_line(struct log *l, const char *text)
 	write_transcript(l, head, (size_t)n);
 	write_transcript(l, text, strlen(text));
 	write_transcript(l, "\n", 1);
+}
+
+/* Keep the last bytes of a cell that wrote too much. They are shown when it
+ * ends. */
+static void keep_last(struct log *l, const char *s, size_t n)
+{
+	size_t skip = n > l->last_size ? n - l->last_size : 0, first;
+
+	s += skip;
+	n -= skip;
+	first = l->last_size - l->last_at;
+	if (first > n)
+		first = n;
+	memcpy(l->last + l->last_at, s, first);
+	memcpy(l->last, s + first, n - first);
+	l->last_at += n;
+	if (l->last_at >= l->last_size)
+		l->last_at -= l->last_size;
+}
+
+/* Write the last bytes of such a cell, and how many are left out before them.
+ */
+static void write_last(struct log *l)
+{
+	uint64_t more = l->cell_seen > l->cell_max ? l->cell_seen - l->cell_max
+						   : 0;
+	char line[96];
+
+	l->cell_seen = 0;
+	if (!more || l->transcript < 0)
+		return;
+	if (more > l->last_size) {
+		snprintf(line, sizeof(line),
+			"%" PRIu64 " more bytes are not written down",
+			more - l->last_size);
+		transcribe_line(l, line);
+		write_spelt(l, l->last + l->last_at, l->last_size - l->last_at);
+		more = l->last_at;
+	}
+	if (l->last_size)
+		write_spelt(l, l->last, (size_t)more);
 }
 
 void log_begin(struct log *l, const char *what, int number, const char *from)
@@ -210,6 +267,7 @@ void log_close(struct log *l, int status)
 
 	char line[64];
 
+	write_last(l);
 	snprintf(line, sizeof(line), "ended with status %d, %lld", status,
 		(long long)time(NULL));
 	if (l->transcript >= 0)
@@ -224,6 +282,8 @@ void log_close(struct log *l, int status)
 		closelog();
 	}
 	l->to_syslog = false;
+	free(l->last);
+	l->last = NULL;
 	fd_drop(&l->transcript);
 }
 
@@ -231,7 +291,8 @@ void log_cell(struct log *l, uint32_t cell, const char *src, size_t n)
 {
 	char head[64];
 
-	l->cell_seen = 0;
+	write_last(l);
+	l->in_input = false;
 	snprintf(head, sizeof(head), "cell %" PRIu32 ", %lld", cell,
 		(long long)time(NULL));
 	transcribe_line(l, head);
@@ -239,14 +300,22 @@ void log_cell(struct log *l, uint32_t cell, const char *src, size_t n)
 	transcribe_line(l, "output");
 }
 
-void log_output(struct log *l, const void *buf, size_t n)
+size_t log_output(struct log *l, const void *buf, size_t n)
 {
 	uint64_t seen = l->cell_seen;
 	uint64_t room = seen < l->cell_max ? l->cell_max - seen : 0;
+	size_t now = n < room ? n : (size_t)room;
 
+	if (l->transcript < 0)
+		return n;
 	l->cell_seen += n;
-	if (l->transcript >= 0)
-		write_spelt(l, buf, n < room ? n : room);
+	if (l->in_input)
+		transcribe_line(l, "output");
+	l->in_input = false;
+	write_spelt(l, buf, now);
+	if (l->last_size)
+		keep_last(l, (const char *)buf + now, n - now);
+	return now;
 }
 
 void log_input(struct log *l, const void *buf, size_t n)
@@ -256,15 +325,15 @@ void log_input(struct log *l, const void *buf, size_t n)
 	if (!l->in_input)
 		transcribe_line(l, "input");
 	l->in_input = true;
-	log_output(l, buf, n);
+	write_spelt(l, buf, n);
 }
 
-void log_answer(struct log *l, const void *buf, size_t n)
+int log_is_lost(const struct log *l, struct err *e)
 {
-	if (l->in_input && l->transcript >= 0)
-		transcribe_line(l, "output");
-	l->in_input = false;
-	log_output(l, buf, n);
+	if (!l || !l->lost)
+		return 0;
+	return err_set(e, "the transcript of this session is too long, or "
+			  "cannot be kept: there is no session without it");
 }
 
 void log_command(struct log *l, const char *line)
@@ -278,15 +347,10 @@ void log_command(struct log *l, const char *line)
 
 int log_cell_end(struct log *l, const char *verdict, struct err *e)
 {
-	char rest[96];
 	int error;
 
-	if (l->cell_seen > l->cell_max) {
-		snprintf(rest, sizeof(rest),
-			"%" PRIu64 " more bytes are not written down",
-			l->cell_seen - l->cell_max);
-		transcribe_line(l, rest);
-	}
+	write_last(l);
+	l->in_input = false;
 	if (verdict[0])
 		transcribe_line(l, verdict);
 	if (l->is_kept && recv(l->transcript, &error, sizeof(error),

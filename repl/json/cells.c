@@ -171,6 +171,8 @@ static void write_input(struct cells *c)
 		c->tty, c->typed.s + c->typed_at, c->typed.n - c->typed_at);
 
 	if (n > 0)
+		log_input(c->drive.log, c->typed.s + c->typed_at, (size_t)n);
+	if (n > 0)
 		c->typed_at += (size_t)n;
 	else if (errno != EAGAIN && errno != EINTR)
 		c->typed_at = c->typed.n;

@@ -113,16 +113,18 @@ static void complain(int sock, int error)
 	(void)!send(sock, &error, sizeof(error), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void write_all(struct scribe *s, int sock)
+/* False: it is too long. The front end then finds that nobody takes what it
+ * writes, and ends (repl/drive/log.c). */
+static bool write_all(struct scribe *s, int sock)
 {
 	char buf[32 << 10];
 	int64_t left = LONGEST;
 	bool failed = false;
 	ssize_t n;
 
-	while ((n = read(sock, buf, sizeof(buf))) > 0 ||
-		(n < 0 && errno == EINTR)) {
-		if (n < 0 || left <= 0)
+	while (left > 0 && ((n = read(sock, buf, sizeof(buf))) > 0 ||
+				   (n < 0 && errno == EINTR))) {
+		if (n < 0)
 			continue;
 		left -= n;
 		if (log_spell(s->file, buf, (size_t)n) < 0) {
@@ -130,11 +132,8 @@ static void write_all(struct scribe *s, int sock)
 				complain(sock, errno);
 			failed = true;
 		}
-		if (left > 0)
-			continue;
-		write_line(s, "the transcript is too long, and ends here");
-		complain(sock, EFBIG);
 	}
+	return left > 0;
 }
 
 _Noreturn void scribe_run(struct scribe *s, int sock)
@@ -151,7 +150,8 @@ _Noreturn void scribe_run(struct scribe *s, int sock)
 		write_line(s, e.msg);
 		_exit(1);
 	}
-	write_all(s, sock);
-	write_line(s, "the front end has gone");
+	write_line(s, write_all(s, sock)
+			      ? "the front end has gone"
+			      : "the transcript is too long, and ends here");
 	_exit(0);
 }

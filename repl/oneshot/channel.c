@@ -167,8 +167,10 @@ static void move_input(struct channel *c)
 		c->at = 0;
 		c->n = (size_t)n;
 		c->read += (uint64_t)n;
-		if (c->log)
-			c->log_as(c->log, c->buf, c->n);
+		if (c->log && c->is_input)
+			log_input(c->log, c->buf, c->n);
+		else if (c->log)
+			log_output(c->log, c->buf, c->n);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		channel_end_input(c);
 	}

@@ -233,7 +233,7 @@ static void take_tty_bytes(void *arg, const char *buf, size_t n)
 	const char *echo;
 
 	p->tty_bytes += n;
-	log_answer(p->start->log, buf, n);
+	log_output(p->start->log, buf, n);
 	echo = lines_find_echo(&p->lines, buf, n, &echo_n);
 
 	if (echo) {
@@ -312,7 +312,7 @@ static void take_up(void *arg, struct jail_event *ev)
 	}
 	for (int i = 0; i < CHANNELS && p->start->log->transcript >= 0; i++) {
 		p->ch[i].log = p->start->log;
-		p->ch[i].log_as = i == CH_IN ? log_input : log_answer;
+		p->ch[i].is_input = i == CH_IN;
 	}
 	if (ev->fds[1] >= 0)
 		channel_init(
@@ -480,6 +480,13 @@ static int begin_program(struct program *p, struct err *e)
 	return -1;
 }
 
+static void log_keys(void *arg, const char *buf, size_t n)
+{
+	const struct program *p = arg;
+
+	log_input(p->start->log, buf, n);
+}
+
 static int run_program(struct program *p, struct err *e)
 {
 	const struct program_start *start = p->start;
@@ -491,6 +498,7 @@ static int run_program(struct program *p, struct err *e)
 				      .signals = start->signals,
 				      .output = &p->output,
 				      .bytes = take_tty_bytes,
+				      .sent = log_keys,
 				      .events = take_events,
 				      .arg = p,
 			      });

@@ -32,7 +32,7 @@ struct channel {
 	size_t at, n; /* bytes of buf that wait */
 	uint64_t read;
 	struct log *log; /* what goes through is written down; NULL: is not */
-	void (*log_as)(struct log *l, const void *buf, size_t n);
+	bool is_input;	 /* for the log */
 	char buf[CHANNEL_BYTES];
 };
 

@@ -112,13 +112,14 @@ void record_begin_output(struct record *r, uint32_t no)
 	r->writing->cut = false;
 }
 
-void record_add_output(struct record *r, const void *buf, size_t n)
+void record_add_output(
+	struct record *r, const void *buf, size_t n, size_t keep)
 {
 	struct record_output *o = r->writing;
 	size_t room = RECORD_OUTPUT_BYTES - o->bytes.n;
 
 	o->total += n;
-	strbuf_add(&o->bytes, buf, n < room ? n : room);
+	strbuf_add(&o->bytes, buf, keep < room ? keep : room);
 }
 
 void record_cut(struct record *r)

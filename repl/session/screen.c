@@ -100,16 +100,25 @@ static void add_aside(struct strbuf *b, const void *buf, size_t n)
 	strbuf_add(b, buf, n < room ? n : room);
 }
 
-/* Log and record the bytes that the cell wrote, unfiltered. */
+/* Log and record the bytes that the cell wrote, unfiltered. What a transcript
+ * leaves out cannot be shown again. */
 static void tap_output(void *arg, const void *buf, size_t n)
 {
 	struct session *s = arg;
 
-	log_output(s->log, buf, n);
+	size_t written = log_output(s->log, buf, n);
+
 	if (s->aside)
 		add_aside(s->aside, buf, n);
 	else
-		record_add_output(s->record, buf, n);
+		record_add_output(s->record, buf, n, written);
+}
+
+static void tap_input(void *arg, const char *buf, size_t n)
+{
+	const struct session *s = arg;
+
+	log_input(s->log, buf, n);
 }
 
 /* Send watchers the unfiltered output: each watcher has its own filter. */
@@ -395,6 +404,7 @@ int screen_open(struct session *s, void (*events)(void *session), struct err *e)
 		.jail = s->jail,
 		.signals = s->signals,
 		.bytes = take_tty_bytes,
+		.sent = tap_input,
 		.events = events,
 		.arg = s};
 

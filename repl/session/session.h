@@ -589,7 +589,8 @@ void record_undo(struct record *r, uint32_t back_to);
 
 /* Begin the output of cell `no`; add bytes to it. */
 void record_begin_output(struct record *r, uint32_t no);
-void record_add_output(struct record *r, const void *buf, size_t n);
+void record_add_output(
+	struct record *r, const void *buf, size_t n, size_t keep);
 /* Note that the value that follows in the output is not whole. */
 void record_cut(struct record *r);
 

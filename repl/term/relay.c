@@ -167,6 +167,8 @@ static void tty_write(struct relay *r)
 	w = write(r->tty, t->keys.s + t->sent, owed_keys(r));
 	if (w <= 0)
 		return;
+	if (r->with.sent)
+		r->with.sent(r->with.arg, t->keys.s + t->sent, (size_t)w);
 	t->sent += (size_t)w;
 	if (r->edits)
 		count_begun(r, t->keys.s + t->sent - w, (size_t)w);

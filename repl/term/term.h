@@ -495,6 +495,8 @@ struct relay_opts {
 	struct ask *ask;       /* drops late answers among keys; or NULL */
 	/* Filters bytes of the tty and gives the result to relay_put(). */
 	void (*bytes)(void *arg, const char *buf, size_t n);
+	/* Is told what the tty was given; or NULL. */
+	void (*sent)(void *arg, const char *buf, size_t n);
 	/* Takes the warden's events, if there are any, with jail_next(). */
 	void (*events)(void *arg);
 	void *arg;

@@ -213,6 +213,51 @@ for path in %r, %r:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", text())
 
 
+def test_no_flood_hides_what_is_typed_after_it_or_shown_at_its_end(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    s = ann.session("-q").start()
+    s.type("print('J' * 4_000_000 + 'K' * 20); exec(input('code? '))\r")
+    path = exam.transcript()
+    s.wait(lambda: "J" * 1_000_000 in path.read_text(), "the flood")
+    s.type("print('sec' + 'ret', 6 * 7)\r")
+    s.wait_prompt()
+    assert "secret 42" in s.all_text()
+    hosttree.until(lambda: "secret 42" in path.read_text(), "the output")
+    assert "print('sec' + 'ret', 6 * 7)" in path.read_text()
+    # What no terminal shows is typed, too.
+    s.type("import getpass; exec(getpass.getpass('p' + 'w: '))\r")
+    s.expect("pw:")
+    s.type("hidden = 1\r")
+    s.wait_prompt()
+    hosttree.until(lambda: "hidden = 1" in path.read_text(), "the input")
+    s.leave()
+    # A program, behind a comment.
+    p = ann.run("--login", stdin=b"#" + b"x" * 3_000_000 + b"\nlast = 6 * 7\n",
+                env={"SSH_CONNECTION": "192.0.2.7 1 192.0.2.1 22"})
+    assert p.code == 0, p
+    assert any("\nlast = 6 * 7\n" in p.read_text()
+               for p in exam.transcripts.iterdir())
+
+
+@pytest.mark.parametrize("cell", ["", "while True: print(1, flush=True)\r"])
+def test_a_session_ends_with_its_transcript(host, exam, cell):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    s = ann.session("-q").start()
+    s.run("1 + 1")
+    s.type(cell)
+    keeper, = scribes()
+    os.kill(keeper, signal.SIGKILL)
+    hosttree.until(lambda: not scribes(), "the end of the scribe")
+    if not cell:
+        s.type("2 + 2\r")
+    assert s.wait_exit() != 0
+    assert "there is no session without it" in " ".join(s.all_text().split())
+
+
 def test_a_full_disk_is_said_and_ends_nothing(host, exam):
     begin(host)
     ann, _ = host.people
@@ -284,6 +329,19 @@ t.close()
     hosttree.until(lambda: "has gone" in path.read_text(), "the end")
     assert r"\x1b]0;me\x07mine" in path.read_text()
     hosttree.until(lambda: not scribes(), "the end of the scribe")
+    # What is too long ends. (Of a carriage return nothing is written down.)
+    path.unlink()
+    assert "nobody" == ann.asks(scribe + r"""
+assert ok, s
+t = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=s.detach())
+t.setblocking(True)
+try:
+    for _ in range(300):
+        t.sendall(b'\r' * (1 << 20))
+except OSError:
+    print('nobody', end='')
+""")
+    assert "is too long, and ends here" in exam.transcript().read_text()
 
 
 def scribes():
