@@ -117,7 +117,8 @@ struct place_draft {
 	/* CONFIG_NAME of these has at most 64 bytes. */
 	char course[65], exercise[65], person[NAME_MAX + 1];
 	struct place_record record; /* of the newest version */
-	bool fresh[PLACE_FILES];    /* which of its files come new */
+	bool came[PLACE_FILES];	    /* which of its files come now */
+	bool fresh[PLACE_FILES];    /* which of those are kept */
 	bool only_changed;	    /* a file as the newest version has it is
 				     * dropped; the caller sets it */
 	int64_t quota;

@@ -423,23 +423,43 @@ static int check_quota(
 		text_size(rest, left > 0 ? (uint64_t)left : 0));
 }
 
+/* Where the record has a file of this name, or has room for it; PLACE_FILES:
+ * nowhere. */
+static size_t find_file(const struct place_record *r, const char *name)
+{
+	size_t i = 0;
+
+	while (i < r->n && strcmp(r->files[i].name, name) != 0)
+		i++;
+	return i;
+}
+
 int place_begin(struct place_draft *p, struct place_incoming *in,
 	const char *name, int64_t bytes, struct err *e)
 {
+	size_t i = find_file(&p->record, name);
+
 	*in = (struct place_incoming){
 		.fd = -1, .left = bytes, .file = {.bytes = bytes}};
 	snprintf(in->file.name, sizeof(in->file.name), "%s", name);
-	if (begin_version(p, e) < 0 || check_quota(p, name, bytes, e) < 0)
-		return -1;
-	in->fd = openat(p->temp, name,
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (in->fd < 0 && errno == EEXIST)
+	if (i == PLACE_FILES)
+		return err_set(e,
+			"you have handed in %d files, and there may "
+			"be no more",
+			PLACE_FILES);
+	if (p->came[i])
 		return err_set(e,
 			"%s comes twice: files that are handed in "
 			"together have different names",
 			name);
-	if (in->fd < 0)
+	if (begin_version(p, e) < 0 || check_quota(p, name, bytes, e) < 0)
+		return -1;
+	in->fd = openat(p->temp, name,
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (in->fd < 0) {
+		p->record.kept -= blocks(bytes);
 		return fail(e, name);
+	}
 	in->hash = malloc(sizeof(SHA2_CTX));
 	if (!in->hash)
 		return fail(e, name);
@@ -466,23 +486,17 @@ void place_withdraw(struct place_draft *p, struct place_incoming *in)
 int place_end(struct place_draft *p, struct place_incoming *in, struct err *e)
 {
 	struct place_record *r = &p->record;
-	size_t i = 0;
+	size_t i = find_file(r, in->file.name);
 
 	SHA256End(in->hash, in->file.sha256);
 	if (fsync(in->fd) < 0)
 		return fail(e, in->file.name);
-	while (i < r->n && strcmp(r->files[i].name, in->file.name) != 0)
-		i++;
+	p->came[i] = true;
 	if (p->only_changed && i < r->n &&
 		!strcmp(r->files[i].sha256, in->file.sha256)) {
 		place_withdraw(p, in);
 		return 0;
 	}
-	if (i == PLACE_FILES)
-		return err_set(e,
-			"you have handed in %d files, and there may "
-			"be no more",
-			PLACE_FILES);
 	r->files[i] = in->file;
 	p->fresh[i] = true;
 	r->n += i == r->n;

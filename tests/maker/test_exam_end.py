@@ -2,6 +2,7 @@
 """What an exam leaves: what is handed in at its end, and a transcript of
 root's; and the clock of the host, which may be set back."""
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -157,6 +158,29 @@ def test_what_is_too_much_is_left_out_and_the_rest_is_handed_in(host, exam):
           " f.write(bytes(1 << 20))\nexcept OSError: pass\n")
     s.leave()
     assert set(exam.until(ann, ["a.py", "z.py"])) == {"a.py", "z.py"}
+
+
+def test_two_files_of_one_name_are_one_and_cost_the_room_of_one(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+
+    def leave():
+        s = ann.session("-q").start()
+        s.run("import os; os.mkdir('a')")
+        write(s, "a/b.py", "x" * 1000)
+        write(s, "a_b.py", "y" * 100_000)
+        # Of names that no file can have there, and of no files, none.
+        s.run(r"_ = open(b'bad\xff.py', 'w'), open('new\nline.py', 'w')")
+        s.run("os.mkfifo('f.py'); os.symlink('/etc/shadow', 's.py')")
+        s.leave()
+    leave()
+    assert exam.until(ann, ["a_b.py"]) == {"a_b.py": "x" * 1000}
+    there = exam.place / "python1/exam" / ann.name
+    assert 1000 < json.loads((there / ".1").read_text())["kept"] < 20_000
+    # It has not changed: the other does not take its place.
+    leave()
+    assert list(there.glob("[0-9]*")) == [there / "1"]
 
 
 def test_a_deadline_before_the_end_holds(host, exam):
