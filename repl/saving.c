@@ -22,9 +22,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -32,6 +34,9 @@
 
 /* The longest that a copy may take. */
 #define SAVE_S 120
+/* A child that was killed may take so long to die; and how often we look. */
+#define DIE_S 5
+#define LOOK_MS 10
 /* Most copies of a session in a second. */
 #define AGAIN_MAX 100
 
@@ -155,16 +160,33 @@ static int copy_home(struct jail *j, const char *name, const char *path,
 	return 0;
 }
 
+/* True if it is a socket as a warden has. */
+static bool is_warden(int fd)
+{
+	int domain = -1, type = -1;
+	socklen_t n = sizeof(domain);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 &&
+	       domain == AF_UNIX && type == SOCK_SEQPACKET;
+}
+
+/* Whoever closes what a stranger hands over may have to wait for as long as the
+ * stranger likes. At an exit no socket lingers. */
 static _Noreturn void run_child(
-	int fd, const char *path, int64_t most, const char *name)
+	int sock, const char *path, int64_t most, const char *name)
 {
 	struct jail *j;
 	struct err e = {0};
+	int fd;
 
 	alarm(SAVE_S);
 	tzset();
-	if (jail_adopt(&j, fd, &e) == 0 &&
-		copy_home(j, name, path, most, &e) == 0)
+	fd = query_side(sock, ATTACH_SIDE_COPY, &e);
+	if (fd >= 0 && !is_warden(fd))
+		err_set(&e, "what answers there is no session");
+	else if (fd >= 0 && jail_adopt(&j, fd, &e) == 0 &&
+		 copy_home(j, name, path, most, &e) == 0)
 		_exit(0);
 	err_wrap(&e, "copy the home of session %s", name);
 	terminal_refuse(&e);
@@ -172,14 +194,25 @@ static _Noreturn void run_child(
 	_exit(1);
 }
 
+/* Wait for the child: 0, or -1: it failed, or does not even die (the file system
+ * of a file that it was handed may hold it up). */
+static int await_child(pid_t pid)
+{
+	int64_t until = now_ms() + (SAVE_S + DIE_S) * 1000;
+	int status = 0;
+	pid_t r;
+
+	while ((r = waitpid(pid, &status, WNOHANG)) == 0 && now_ms() < until)
+		poll(NULL, 0, LOOK_MS);
+	return r == pid && status == 0 ? 0 : -1;
+}
+
 int saving_copy(const struct invocation *r, const struct registry_entry *of,
 	const char *dir, struct err *e)
 {
 	char path[PATH_MAX], name[REGISTRY_NAME], line[PATH_MAX + 128];
 	auto_close int sock = rundir_connect(of->dir, of->id, of->uid);
-	auto_close int fd = -1;
 	int64_t most;
-	int status;
 	pid_t pid;
 
 	registry_name(of, name, sizeof(name));
@@ -190,9 +223,6 @@ int saving_copy(const struct invocation *r, const struct registry_entry *of,
 			name);
 	if (sock < 0)
 		return err_errno(e, "reach session %s", name);
-	fd = query_side(sock, ATTACH_SIDE_COPY, e);
-	if (fd < 0)
-		return err_wrap(e, "copy the home of session %s", name);
 	most = most_bytes(r, of->uid);
 	if (make_place(of, dir, path, e) < 0)
 		return -1;
@@ -201,15 +231,14 @@ int saving_copy(const struct invocation *r, const struct registry_entry *of,
 	if (pid < 0)
 		return err_errno(e, "copy the home of session %s", name);
 	if (pid == 0)
-		run_child(fd, path, most, name);
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_errno(e, "wait for the copy");
-	if (status)
+		run_child(sock, path, most, name);
+	if (await_child(pid) < 0) {
+		rmdir(path); /* where nothing came */
 		return err_set(e,
 			"session %s has not been ended: there is no "
 			"whole copy of its home",
 			name);
+	}
 	snprintf(line, sizeof(line), "the home of session %s is in %s", name,
 		path);
 	terminal_print_line(stdout, line);

@@ -126,11 +126,13 @@ def test_only_root_saves_homes(root, host):
     assert code == 0, said
 
 
-def test_a_planted_session_hands_over_nothing_else(root, host):
-    """A student's own program listens where sessions do."""
+@pytest.mark.parametrize("what", ["packets", "linger"])
+def test_a_planted_session_hands_over_nothing_else(root, host, what):
+    """A student's own program listens where sessions do. Who closes what it
+    hands over may have to wait for as long as it likes."""
     ann, _ = host.people
     s = ann.session().start()   # it chooses the directory
-    p = ann.python(PLANTED, str(9))
+    p = ann.python(PLANTED, str(9), what)
     assert p.stdout.readline() == "ready\n"
     code, said = end(root, f"{ann.name}/9")
     assert code == 1, said
@@ -143,7 +145,7 @@ def test_a_planted_session_hands_over_nothing_else(root, host):
 
 
 PLANTED = r"""
-import array, glob, os, socket, struct
+import array, glob, os, socket, struct, sys
 place, = glob.glob(f'/run/cellblock/s/{os.getuid()}') or glob.glob(
     os.path.expanduser('~/.local/state/cellblock/live'))
 k = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -151,12 +153,32 @@ k.bind(place + '/' + sys.argv[1])
 k.listen(9)
 print('ready', flush=True)
 kept = []
+
+def lingering():
+    # Bytes that nobody reads, for ten minutes.
+    heard = socket.create_server(('127.0.0.1', 0))
+    t = socket.create_connection(heard.getsockname())
+    kept.append(heard.accept())
+    t.setblocking(False)
+    try:
+        while True:
+            t.send(b'x' * 65536)
+    except BlockingIOError:
+        pass
+    t.setblocking(True)
+    t.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                 struct.pack('ii', 1, 600))
+    return t
+
 while True:
     c, _ = k.accept()
     m = c.recv(4096)
     kind, = struct.unpack_from('=H', m, 6)
     head = struct.pack('=IHHiI512s', 0x6b626c63, 1, 1, 0, 0, b'')
     a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if sys.argv[2] == 'linger' and kind == 65:
+        kept.append(b)
+        b = lingering()
     status = struct.pack('=iIIIqqqqqqqq64s64s32s', os.getpid(), 0, 0, 0, 1, 0,
                          0, -1, 0, 0, 0, 0, b'', b'', b'0.1')
     c.sendmsg([head + status], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
