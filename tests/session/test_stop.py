@@ -258,7 +258,7 @@ def test_the_clock_of_a_cell_goes_on(cb, many):
         s.wait(lambda: s.screen.cursor.x == 0, "the cell to run")
         s.stop()
         s.shell("fg")
-        s.expect(r"\[time limit: 2 s · interrupted")
+        s.expect(r"\[time limit: 2 s · (interrupted|killed)")
         s.wait_prompt()
         s.finish()
 

@@ -24,7 +24,7 @@ def test_thirty_students_after_the_commands_of_the_page(tmp_path):
     try:
         for command in page.commands():
             run("sh", "-c", command, cwd=work, env=env)
-        assert show("cellblock-maker.socket", "ActiveState") == "active"
+        assert show("cellblock.socket", "ActiveState") == "active"
         # Emulated processors: five seconds would be few for the honest.
         pathlib.Path("/etc/cellblock/conf.d/60-hurried.conf").write_text(
             "[cell]\ntimeout = 60s\ncpu = 10s\n")
