@@ -69,18 +69,27 @@ static void know_socket(struct log *l)
 			     sizeof(most)) == 0;
 }
 
-int log_open(struct log *l, const struct config *cfg, const char *user,
-	bool wanted, int kept, struct err *e)
+/* Draw the mark of our own lines, and room for the last bytes of a cell. */
+static int begin_transcript(struct log *l, struct err *e)
 {
 	uint64_t mark;
 
+	if (getrandom(&mark, sizeof(mark), 0) != (ssize_t)sizeof(mark))
+		return err_errno(e, "begin a transcript");
+	snprintf(l->mark, sizeof(l->mark), "%016" PRIx64, mark);
+	if (l->last_size)
+		l->last = malloc(l->last_size);
+	return l->last || !l->last_size ? 0
+					: err_errno(e, "begin a transcript");
+}
+
+int log_open(struct log *l, const struct config *cfg, const char *user,
+	bool wanted, int kept, struct err *e)
+{
 	*l = (struct log){.transcript = kept,
 		.user = user ? user : "unknown",
 		.cell_max = (uint64_t)cfg->limits.output_bytes,
 		.last_size = (size_t)cfg->limits.tail_bytes};
-	if (getrandom(&mark, sizeof(mark), 0) != (ssize_t)sizeof(mark))
-		return err_errno(e, "begin a transcript");
-	snprintf(l->mark, sizeof(l->mark), "%016" PRIx64, mark);
 	if (kept >= 0) {
 		know_socket(l);
 	} else if (cfg->transcript && wanted) {
@@ -89,11 +98,8 @@ int log_open(struct log *l, const struct config *cfg, const char *user,
 		if (l->transcript < 0)
 			return -1;
 	}
-	if (l->transcript >= 0 && l->last_size) {
-		l->last = malloc(l->last_size);
-		if (!l->last)
-			return err_errno(e, "begin a transcript");
-	}
+	if (l->transcript >= 0 && begin_transcript(l, e) < 0)
+		return -1;
 	l->to_syslog = cfg->syslog;
 	if (l->to_syslog)
 		openlog("cellblock", LOG_NDELAY | LOG_PID, LOG_AUTHPRIV);
@@ -224,8 +230,8 @@ static void keep_last(struct log *l, const char *s, size_t n)
  */
 static void write_last(struct log *l)
 {
-	uint64_t more = l->cell_seen > l->cell_max ? l->cell_seen - l->cell_max
-						   : 0;
+	uint64_t more =
+		l->cell_seen > l->cell_max ? l->cell_seen - l->cell_max : 0;
 	char line[96];
 
 	l->cell_seen = 0;
