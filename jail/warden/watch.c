@@ -28,8 +28,10 @@
 #define BEGIN_MS 400
 /* Looks take at most one part in so many of a core. */
 #define TICK_SHARE_DEN 32
-/* A crowd runs for one look of so many (take_turns()). */
+/* A crowd runs for one look of so many (take_turns()), once the cell has run
+ * for so long: what a cell before it has left may still be dying. */
 #define TURNS 4
+#define TURNS_AFTER_MS 300
 /* The longest time that one sample may stand for. */
 #define SAMPLE_MS 1000
 /* A session this large may copy much of itself at the start of a cell. */
@@ -275,10 +277,11 @@ static void note_oom(struct watch *wa, struct warden *w, int64_t kills)
  * for all persons: a process may hold one while it waits for its person's share
  * of a core. Beside fifteen fork bombs the fork of another person's checkpoint
  * waited ten seconds (tests/bench/fair.py). A frozen process holds no lock. */
-static void take_turns(
-	struct watch *wa, struct warden *w, const struct warden_jail_usage *u)
+static void take_turns(struct watch *wa, struct warden *w,
+	const struct warden_jail_usage *u, int64_t now)
 {
-	int crowded = wa->crowd && u->slots > wa->crowd && !wa->kill_ms &&
+	int crowded = wa->crowd && u->threads > wa->crowd && !wa->kill_ms &&
+		      now - wa->start_ms > TURNS_AFTER_MS &&
 		      u->memory == TALLY_FITS;
 
 	wa->turn = crowded ? (wa->turn + 1) % TURNS : 0;
@@ -313,7 +316,7 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 		(!known || !checkpoints_were_gone(
 				   c, heard > 0 ? a.began_ms : now)))
 		u.memory = TALLY_DOUBTFUL;
-	take_turns(wa, w, &u);
+	take_turns(wa, w, &u, now);
 	if (warden_jail_judge(&w->jail, u.memory))
 		strike_dead(wa, LIMIT_MEMORY);
 	else if (w->spec->side && is_idle(wa, w, now))

@@ -206,14 +206,15 @@ def test_a_crowd_runs_in_turns_and_ends_as_any_cell(shares):
     s.type("\x03")
     s.wait_prompt()
     assert "KeyboardInterrupt" in s.all_text()
-    assert s.run("x + 1") == "42"
+    # (the children that are left may leave no room for a checkpoint)
+    assert s.run("x + 1").split("\n")[-1] == "42"
     # At a limit, and killed.
     t = ann.session("--new", "-t", "2s").start()
     t.run("x = 41; import signal; signal.signal(2, signal.SIG_IGN);")
     t.enter(CROWD.format(nap=1000) + "\n")
     t.expect(r"time limit: 2 s · killed")
     t.wait_prompt()
-    assert t.run("x + 1") == "42"
+    assert t.run("x + 1").split("\n")[-1] == "42"
     # A program.
     p = ann.run("-t", "2s", "-c", CROWD.format(nap=1000))
     assert p.code == 137 and b"time limit" in p.err, p

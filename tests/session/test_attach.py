@@ -46,6 +46,7 @@ def test_out_is_not_said_to_have_what_the_background_wrote(many):
     s = many.start("-s", "cell.background=run")
     s.run("import os, threading, time")
     s.run("def late():\n    while not os.path.exists('go'): time.sleep(0.01)\n"
+          "    time.sleep(2)  # by then the cell has ended\n"
           "    os.write(1, b'late\\n' * 99); open('went', 'w').close()\n")
     s.run("threading.Thread(target=late).start()")
     row = s.enter("time.sleep(1); open('go', 'w').close()")

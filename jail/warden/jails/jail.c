@@ -563,6 +563,7 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 		procs_sample(
 			&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
 	u->processes = p.n;
+	u->threads = p.threads;
 	u->slots = p.threads + p.zombies + 1;
 	if (watched) {
 		tally_note_others(&j->tally, others_bytes(j));

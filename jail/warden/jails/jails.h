@@ -155,6 +155,7 @@ struct warden_jail_usage {
 	enum tally_verdict memory;
 	int64_t cpu_ms; /* of the session so far */
 	int processes;	/* beside init, zombies not counted */
+	int threads;	/* of those */
 	int slots;	/* what the process limit counts: threads, zombies */
 	int64_t fork_fails;
 	int64_t oom_kills;
