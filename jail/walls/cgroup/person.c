@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BY_NUMBER "person-"
@@ -103,9 +104,13 @@ void cgroup_person_choose(struct cgroup_caps *caps, uid_t person)
  * directory of a spare whose host id is free again. */
 void cgroup_person_choose_new(struct cgroup_caps *caps)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (can_share(caps))
-		snprintf(caps->in, sizeof(caps->in), BY_SPARE "%d-%llx",
-			(int)getpid(), (unsigned long long)now_ms());
+		snprintf(caps->in, sizeof(caps->in), BY_SPARE "%d-%llx.%lx",
+			(int)getpid(), (unsigned long long)now.tv_sec,
+			(unsigned long)now.tv_nsec);
 }
 
 int cgroup_person_mark(const struct cgroup *cg, uid_t person, struct err *e)
