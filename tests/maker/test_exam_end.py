@@ -378,6 +378,10 @@ def test_a_transcript_goes_on_when_the_service_starts_again(host, exam):
     ann, _ = host.people
     exam.set(-60, 3600)
     s = ann.session("-q").start()
+    # By its name it is known not to end with the service.
+    hosttree.until(lambda: any(
+        hosttree.status_of(p).get("Name") == "cellblock-scrib"
+        for p in hosttree.mine()), "the process that keeps the transcript")
     host.kill(signal.SIGTERM)
     host.start()
     s.run("'after that'")
