@@ -264,6 +264,16 @@ int io_is_readable(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
+DIR *io_list(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d)
+		fd_drop(&fd);
+	return d;
+}
+
 int io_set_nonblock(int fd, int on)
 {
 	int fl = fcntl(fd, F_GETFL);

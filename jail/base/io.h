@@ -7,6 +7,7 @@
 #ifndef JAIL_BASE_IO_H
 #define JAIL_BASE_IO_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -124,6 +125,10 @@ int io_lock(int fd, int within_ms);
 /* True if read(2) would not wait. A process that is stopped behind poll(2) looks
  * once more: another may have read the bytes meanwhile. */
 int io_is_readable(int fd);
+
+/* The entries of a directory that stays open, also with O_PATH: for the caller to
+ * closedir(). NULL with errno. */
+DIR *io_list(int dir);
 
 /* Set or clear O_NONBLOCK. 0, or -1 with errno. */
 int io_set_nonblock(int fd, int on);

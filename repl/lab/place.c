@@ -114,19 +114,9 @@ static uint32_t number_of(const char *name)
 	return (uint32_t)strtoul(name, NULL, 10);
 }
 
-static DIR *list(int dir)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d)
-		fd_drop(&fd);
-	return d;
-}
-
 int64_t place_newest(int dir)
 {
-	DIR *d = list(dir);
+	DIR *d = io_list(dir);
 	const struct dirent *entry;
 	int64_t newest = 0;
 
@@ -161,7 +151,7 @@ static void remove_version(int dir, const char *name)
 /* Remove what a killed process has left. */
 static void remove_rest(int dir)
 {
-	DIR *d = list(dir);
+	DIR *d = io_list(dir);
 	const struct dirent *entry;
 
 	while (d && (entry = readdir(d)))

@@ -349,24 +349,35 @@ static int admit_taking(const struct maker_client *v, struct err *e)
 	return err_kind_set(e, ERR_BUSY);
 }
 
-static _Noreturn void take_in(const struct maker_client *v, int conn)
+/* If `r` is 0, make a socket to the client; else, or if that fails, refuse the
+ * client and leave. Returns our end; the client's is in *its. */
+static int make_socket(const struct maker_client *v, int conn, int type, int r,
+	int *its, struct err *e)
 {
-	struct err e = {0};
-	int pair[2], r = admit_taking(v, &e);
+	int pair[2];
 
-	if (r == 0 &&
-		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		r = err_errno(&e, "take what is handed in");
+	if (r == 0 && socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) < 0)
+		r = err_errno(e, "make a socket to the client");
 	if (r < 0) {
-		jail_refuse(conn, &e);
+		jail_refuse(conn, e);
 		leave(v->service, v->place);
 	}
 	io_refuse_fds(pair[1]);
+	*its = pair[0];
+	return pair[1];
+}
+
+static _Noreturn void take_in(const struct maker_client *v, int conn)
+{
+	struct err e = {0};
+	int its, r = admit_taking(v, &e);
+	int ours = make_socket(v, conn, SOCK_SEQPACKET, r, &its, &e);
+
 	alarm(TAKE_ALARM_S);
-	r = jail_hand_over(conn, pair[0]);
-	close(pair[0]);
+	r = jail_hand_over(conn, its);
+	close(its);
 	if (r == 0)
-		handin_serve(pair[1], &v->ask, &v->cfg, v->person.name);
+		handin_serve(ours, &v->ask, &v->cfg, v->person.name);
 	leave(v->service, v->place);
 }
 
@@ -379,25 +390,18 @@ static _Noreturn void write_down(const struct maker_client *v, int conn)
 		.front = v->cred.pid};
 	struct scribe scribe;
 	struct err e = {0};
-	int pair[2], r = scribe_open(&scribe, &v->cfg, &of, &e);
+	int its, r = scribe_open(&scribe, &v->cfg, &of, &e);
+	int ours = make_socket(v, conn, SOCK_STREAM, r, &its, &e);
 
-	if (r == 0 &&
-		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		r = err_errno(&e, "keep a transcript");
-	if (r < 0) {
-		jail_refuse(conn, &e);
-		leave(v->service, v->place);
-	}
-	io_refuse_fds(pair[1]);
-	r = jail_hand_over(conn, pair[0]);
-	close(pair[0]);
+	r = jail_hand_over(conn, its);
+	close(its);
 	close(conn);
 	alarm(0);
 	note(v->service, v->place, PLACE_LEFT);
 	drop_shared(v->service);
 	if (r < 0)
 		_exit(1);
-	scribe_run(&scribe, pair[1]);
+	scribe_run(&scribe, ours);
 }
 
 /* ---- a child: a request that has come ---- */

@@ -237,16 +237,6 @@ static int split(const char *name, uid_t *id, const char **person)
 	return 1;
 }
 
-static DIR *list(int dir)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d)
-		fd_drop(&fd);
-	return d;
-}
-
 /* True if a session has this host id. Without a file there were no sessions
  * since the host began. */
 static bool is_held(int locks, uid_t id)
@@ -271,7 +261,7 @@ static void sweep(int dir)
 {
 	auto_close int locks =
 		open(SERVICE_DIR "/uids", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = locks < 0 && errno != ENOENT ? NULL : list(dir);
+	DIR *d = locks < 0 && errno != ENOENT ? NULL : io_list(dir);
 	const struct dirent *entry;
 	const char *person;
 	uid_t id;
@@ -380,7 +370,7 @@ static int each_other(const char *hosts,
 	struct err *e)
 {
 	auto_close int top = place_walk(hosts, NULL, e);
-	DIR *d = top < 0 ? NULL : list(top);
+	DIR *d = top < 0 ? NULL : io_list(top);
 	const struct dirent *entry;
 	char own[64];
 	int r = d ? find_name(own, e) : -1;
@@ -445,7 +435,7 @@ static int add_session(struct hosts_search *s, const struct hosts_state *h,
 static int add_host(void *search, const struct hosts_state *h, int dir)
 {
 	struct hosts_search *s = search;
-	DIR *d = list(dir);
+	DIR *d = io_list(dir);
 	const struct dirent *entry;
 	int r = 0;
 
