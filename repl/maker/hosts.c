@@ -76,7 +76,7 @@ static int find_name(char name[static 64], struct err *e)
 	full[strcspn(full, ".")] = '\0';
 	if (!path_is_name(full) || strlen(full) > 63)
 		return err_set(e, "maker.hosts: this host has no name");
-	snprintf(name, 64, "%s", full);
+	memcpy(name, full, strlen(full) + 1);
 	return 0;
 }
 
