@@ -338,12 +338,15 @@ static int serve_side(struct warden *w, struct front_request *q)
 	return 0;
 }
 
-/* No caller waits for it either, and no guest is asked. */
+/* No caller waits for it either, and no guest is asked. The memory is weighed:
+ * where no cgroup counts it, what the host's own has shrunk by since the last
+ * weighing would hide what the session has grown by. */
 static int serve_tell_usage(struct warden *w, struct front_request *q)
 {
 	struct jail_event ev = {.type = JAIL_USAGE};
 
 	(void)q;
+	warden_jail_look(&w->jail, WORK_WEIGHT, LOOK_SHOW_MS);
 	warden_usage(w, &ev.usage);
 	link_event(&w->link, &ev, NULL, 0);
 	return 0;
