@@ -207,7 +207,8 @@ def test_a_crowd_runs_in_turns_and_ends_as_any_cell(shares):
     s.wait_prompt()
     assert "KeyboardInterrupt" in s.all_text()
     # (the children that are left may leave no room for a checkpoint)
-    assert s.run("x + 1").split("\n")[-1] == "42"
+    # (and those that had no turn yet say only now that they were interrupted)
+    assert "42" in s.run("x + 1").split("\n")
     # At a limit, and killed.
     t = ann.session("--new", "-t", "2s").start()
     t.run("x = 41; import signal; signal.signal(2, signal.SIG_IGN);")
