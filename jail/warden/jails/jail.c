@@ -401,8 +401,10 @@ int warden_jail_judge(struct warden_jail *j, enum tally_verdict memory)
 	if (memory == TALLY_DOUBTFUL && j->weighing_ms &&
 		now_ms() - j->weighing_ms <= WEIGHING_MS)
 		return 0;
-	if (memory == TALLY_FITS && j->weighing_ms)
+	if (memory == TALLY_FITS && j->weighing_ms) {
+		j->asked_still = 0;
 		link_ask(j->link, INIT_UNPAUSE, NULL, NULL, 0);
+	}
 	if (j->weighing_ms)
 		j->paused_ms += now_ms() - j->weighing_ms;
 	j->weighing_ms = 0;
@@ -416,6 +418,7 @@ void warden_jail_note_quiet(struct warden_jail *j, int quiet)
 
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)
 {
+	j->asked_still = 0;
 	warden_jail_thaw(j);
 	if (j->swept)
 		link_ask(j->link, INIT_CONTINUE, kept, NULL, 0);
@@ -431,6 +434,7 @@ int warden_jail_resume(struct warden_jail *j, pid_t pid)
 	 */
 	tcflush(j->line, TCOFLUSH);
 	j->swept = 0;
+	j->asked_still = 0;
 	return link_ask_pid(j->link, INIT_RESUME, pid);
 }
 
@@ -614,6 +618,7 @@ void warden_jail_ask(
 	if (q.what & later)
 		j->later_ms = now_ms();
 	j->stale = 0;
+	j->asked_still = j->weighing_ms || warden_jail_is_stopped(j);
 	tally_asked(&j->tally);
 	if (helper_ask(&j->helper, &j->place, &q) < 0)
 		tally_fail(&j->tally);
@@ -630,7 +635,7 @@ static void note_answer(struct warden_jail *j, const struct work_result *a)
 	if (a->what & WORK_CPU)
 		tally_add_cpu(&j->tally, a->cpu_ms);
 	if (a->what & WORK_WEIGHT)
-		tally_weigh(&j->tally, a);
+		tally_weigh(&j->tally, a, j->asked_still);
 }
 
 int warden_jail_hear(

@@ -199,7 +199,9 @@ struct warden_jail {
 	int64_t memory_ms;   /* when to look at it next, beside a cell */
 	int over;	     /* what that said */
 	int stale;	     /* what the helper was asked to weigh is dead */
-	int64_t weighing_ms; /* since when it is stopped for that; 0: not */
+	int asked_still;     /* it was stopped then, and is */
+	int64_t weighing_ms; /* since when it is stopped to be weighed; 0: not
+			      */
 	int64_t paused_ms;   /* how long it has been stopped for that in all */
 	int64_t later_ms;    /* when the helper was asked what is not urgent */
 

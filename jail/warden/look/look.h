@@ -309,7 +309,8 @@ struct tally_place {
 
 enum tally_verdict {
 	TALLY_FITS,
-	TALLY_DOUBTFUL, /* nobody could weigh it in time while it ran */
+	TALLY_DOUBTFUL, /* it could not be weighed in time, or exactly, while it
+			 * ran */
 	TALLY_OVER,
 };
 
@@ -343,6 +344,7 @@ struct tally {
 	/* shared memory of all kinds on the host, and without what is ours */
 	int64_t shmem_bytes, shmem_others;
 	int weighed; /* since last added: 1 answered, -1 in vain, 0 not */
+	int still;   /* nothing moved while it was weighed */
 
 	/* CPU time: of jails that ended; sums of the one that lives: the last
 	 * two, and the middle one of the last three; and both */
@@ -374,9 +376,10 @@ void tally_note_others(struct tally *t, int64_t bytes);
  * killed. */
 void tally_forget(struct tally *t);
 
-/* The helper is asked; it has answered WORK_WEIGHT; it did not answer. */
+/* The helper is asked; it has answered WORK_WEIGHT, and `still`: the jail was
+ * stopped all the while; it did not answer. */
 void tally_asked(struct tally *t);
-void tally_weigh(struct tally *t, const struct work_result *a);
+void tally_weigh(struct tally *t, const struct work_result *a, int still);
 void tally_fail(struct tally *t);
 
 /* Bytes that the files of the jail take: its home, /tmp and /dev/shm. */

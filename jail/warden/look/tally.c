@@ -209,11 +209,12 @@ static int64_t kernel_most(const struct tally *t)
  * all processes, and what the kernel's own memory has grown by on the whole
  * host. Beyond the limit the helper weighs, because a page that a fork shares
  * is in that sum more than once, and the host is not only ours. Memory is over
- * the limit when its answer says so, or when what no fork shares passes it
- * alone. It is in doubt when the helper does not come to an answer in time,
- * and when the host's memory has grown by as much as the limit before that.
- * Others may have given back as much as the jail has taken, so time counts as
- * well.
+ * the limit when its answer for a jail that stands still says so, or when what
+ * no fork shares passes it alone. It is in doubt when one that runs weighs
+ * more: a process that forks meanwhile counts twice. It is, too, when the
+ * helper does not come to an answer in time, and when the host's memory has
+ * grown by as much as the limit before that. Others may have given back as much
+ * as the jail has taken, so time counts as well.
  */
 static enum tally_verdict judge(
 	struct tally *t, int64_t own_bytes, enum tally_waits waits)
@@ -230,8 +231,10 @@ static enum tally_verdict judge(
 		t->unknown_ms = 0;
 	else if (!t->unknown_ms)
 		t->unknown_ms = now_ms();
-	if (weighed > 0)
-		return t->weight_bytes > limit ? TALLY_OVER : TALLY_FITS;
+	if (weighed > 0 && t->weight_bytes <= limit)
+		return TALLY_FITS;
+	if (weighed > 0 && t->still)
+		return TALLY_OVER;
 	if (t->most_bytes <= limit)
 		return TALLY_FITS;
 	late = waits == TALLY_STOPPED ||
@@ -293,7 +296,7 @@ static void note_shared(struct tally *t, const struct work_result *a)
 
 /* Take the helper's numbers, and, where it could not see everything, the
  * growth of the kernel's memory. The rest of that was not ours. */
-void tally_weigh(struct tally *t, const struct work_result *a)
+void tally_weigh(struct tally *t, const struct work_result *a, int still)
 {
 	int64_t forks = a->forks_bytes - t->limit / FORKS_DEN;
 	int64_t ours = a->kernel_bytes + (forks > 0 ? forks : 0);
@@ -307,9 +310,11 @@ void tally_weigh(struct tally *t, const struct work_result *a)
 	t->kernel_others = t->kernel_asked - ours;
 	t->most_bytes += kernel_most(t) - most;
 	t->weighed = 1;
+	t->still = still;
 	t->weight_bytes = a->weight_bytes + ours + files_bytes(t);
 	t->weight_most = t->most_bytes;
-	if (t->weight_bytes > t->peak_bytes)
+	if (t->weight_bytes > t->peak_bytes &&
+		(still || t->weight_bytes <= t->limit))
 		t->peak_bytes = t->weight_bytes;
 }
 
