@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-import term
 import world
 from hostile import is_whole, start, value
 
@@ -26,7 +25,7 @@ def race(s, dice, rounds):
     for _ in range(20):
         s.type("\x03")
         try:
-            s.wait_prompt(1 * term.PATIENCE)
+            s.wait_prompt(1)
             break
         except AssertionError:
             continue
@@ -76,7 +75,7 @@ def test_repeated_ctrl_c_ends_a_cell_that_swallows_the_interrupt(cb):
     for _ in range(8):
         s.type("\x03")
         try:
-            s.wait_prompt(1 * term.PATIENCE)
+            s.wait_prompt(1)
             break
         except AssertionError:
             continue

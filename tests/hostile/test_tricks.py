@@ -18,7 +18,7 @@ STATUSES = range(256) if WHOLE else (
 @pytest.mark.sampled
 @pytest.mark.limit(120)
 def test_every_exit_status_is_reported_as_the_cell_gave_it(cb):
-    s = start(cb, size=(40, 120))
+    s = start(cb, "--set", "cell.timeout=20s", size=(40, 120))
     s.run("import os")
     for status in STATUSES:
         out = s.run(f"os._exit({status})", 25)

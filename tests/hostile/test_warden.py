@@ -370,11 +370,11 @@ def test_a_checkpoint_that_hangs_costs_the_user_no_child(cb):
 def test_the_time_limit_pauses_while_a_program_waits_for_the_person(cb):
     """The lifetime limit ends the program, not the shorter time limit."""
     (cb.work / "p.py").write_text("print('got', input('? '))\n")
-    s = cb.session("-t", "1s", "--set", "session.lifetime=3s", "p.py",
+    s = cb.session("-t", "6s", "--set", "session.lifetime=12s", "p.py",
                    start=False)
     s.expect(r"\?")
     assert s.wait_exit(20) == 137
-    assert "lifetime limit: 3 s" in s.all_text()
+    assert "lifetime limit: 12 s" in s.all_text()
     s = cb.session("-t", "9s", "p.py", start=False)
     s.expect(r"\?")
     s.type("late\r")

@@ -58,6 +58,12 @@ def _keys_interrupt():
             signal.signal(s, signal.SIG_IGN)
 
 
+def _end_of(deadline):
+    """The moment at which a wait of `deadline` seconds, or None, is over; a busy
+    host has more."""
+    return time.monotonic() + (deadline * PATIENCE if deadline else DEADLINE)
+
+
 def _end(line):
     return line.strip()[-20:].strip()
 
@@ -120,7 +126,7 @@ class Session:
 
     def wait(self, condition, what, deadline=None):
         """Read until condition() is true; its value is returned."""
-        end = time.monotonic() + (deadline or DEADLINE)
+        end = _end_of(deadline)
         while True:
             value = condition()
             if value:
@@ -317,7 +323,7 @@ class Session:
         return self.wait_exit(deadline)
 
     def wait_exit(self, deadline=None):
-        end = time.monotonic() + (deadline or DEADLINE)
+        end = _end_of(deadline)
         while self.process.poll() is None:
             if time.monotonic() > end:
                 raise NotSeen(
