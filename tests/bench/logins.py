@@ -6,10 +6,7 @@ Nothing here passes or fails. `tests/bench/logins.py [ROUNDS [STUDENTS]]`; $BUIL
 names the build directory."""
 import os
 import pathlib
-import pty
-import select
 import statistics
-import subprocess
 import sys
 import time
 
@@ -18,49 +15,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from classroom import Lab  # noqa: E402
 from sshhost import CHEAP  # noqa: E402
-import term  # noqa: E402
+from terminals import at_once  # noqa: E402
 
 STUDENTS = 30
-PATIENCE = 60
 KEYS = {"curve25519": CHEAP, "ssh's own keys": ()}
 
 
-def at_once(argvs, mark):
-    """Start commands, each on a terminal: the seconds until each has written
-    `mark`, in order. They are still there."""
-    env = {**os.environ, "TERM": "xterm-256color"}
-    seen, begun, processes = {}, time.perf_counter(), []
-    for argv in argvs:
-        master, slave = pty.openpty()
-        processes.append(subprocess.Popen(
-            [term.SETSID, "--ctty", *argv], stdin=slave, stdout=slave,
-            stderr=slave, env=env))
-        os.close(slave)
-        seen[master] = b""
-    terminals, times = list(seen), []
-    while seen and time.perf_counter() - begun < PATIENCE:
-        for fd in select.select(list(seen), [], [], 1)[0]:
-            try:
-                data = os.read(fd, 65536)
-            except OSError:     # it has ended
-                data = b""
-            seen[fd] += data
-            if mark in seen[fd]:
-                times.append(time.perf_counter() - begun)
-            elif data:
-                continue
-            del seen[fd]
-    return times, terminals, processes
-
-
 def turn(lab, kex):
-    times, terminals, processes = at_once(
-        [lab.ssh.argv(p, "-tt", kex=kex) for p in lab.people], b">>> ")
-    for p in processes:
-        p.terminate()
-        p.wait()
-    for fd in terminals:
-        os.close(fd)
+    times, terminals = at_once(
+        [lab.ssh.argv(p, "-tt", kex=kex) for p in lab.people], b">>> ",
+        {**os.environ, "TERM": "xterm-256color"})
+    for t in terminals:
+        t.end()
     lab.end_sessions()
     return times
 
