@@ -230,6 +230,8 @@ struct procs_source {
 	pid_t self;   /* init in the numbers of that /proc */
 	dev_t ns_dev; /* the jail's pid namespace */
 	ino_t ns_ino;
+	ino_t ctl; /* the guest's socket for the warden, or 0: descriptors that
+		    * wait in it are none of a guest's */
 };
 
 /* Read the jail's own /proc. */

@@ -362,7 +362,8 @@ static int64_t descriptors_bytes(int fd)
  * is read has a buffer for each thread that reads, as large as a record is now.
  */
 struct kept {
-	int fd; /* the process */
+	int fd;	   /* the process */
+	ino_t ctl; /* of struct procs_source */
 	int64_t maps, shared, watches;
 	int64_t record; /* the largest */
 	int hidden;	/* there may be more that nobody sees */
@@ -452,14 +453,16 @@ static int keep_descriptor(int number, void *arg)
 	else if (S_ISREG(st.st_mode) && st.st_size == 0 &&
 		 is_of_proc(k->fd, path))
 		k->hidden |= !prints_little(k->fd, path);
+	else if (S_ISSOCK(st.st_mode) && st.st_ino == k->ctl)
+		return 0;
 	snprintf(path, sizeof(path), "fdinfo/%d", number);
 	keep_lines(k, path, 1, keep_watch);
 	return 0;
 }
 
-static void count_kept(int fd, struct procs *out)
+static void count_kept(const struct procs_source *s, int fd, struct procs *out)
 {
-	struct kept k = {.fd = fd};
+	struct kept k = {.fd = fd, .ctl = s->ctl};
 
 	keep_lines(&k, "maps", 0, keep_map);
 	if (procstat_each(fd, "fdinfo", 0, keep_descriptor, &k) < 0)
@@ -475,8 +478,8 @@ static void count_kept(int fd, struct procs *out)
 
 /* ---- one sample ---- */
 
-static void count_memory(int fd, const struct procstatus *first, unsigned flags,
-	struct procs *out)
+static void count_memory(const struct procs_source *s, int fd,
+	const struct procstatus *first, unsigned flags, struct procs *out)
 {
 	auto_close int thread = -1;
 	struct procstatus st = *first;
@@ -495,11 +498,11 @@ static void count_memory(int fd, const struct procstatus *first, unsigned flags,
 	out->bytes += descriptors;
 	out->own_bytes += descriptors;
 	if (flags & PROCS_WEIGHT)
-		count_kept(fd, out);
+		count_kept(s, fd, out);
 }
 
-static void count_process(
-	int fd, unsigned flags, struct procs *out, int64_t *ticks)
+static void count_process(const struct procs_source *s, int fd, unsigned flags,
+	struct procs *out, int64_t *ticks)
 {
 	struct procstatus st;
 	struct procstat cpu;
@@ -525,7 +528,7 @@ static void count_process(
 	if (flags & PROCS_READY)
 		out->ready += is_held_back(fd, &st);
 	if (flags & (PROCS_MEMORY | PROCS_WEIGHT))
-		count_memory(fd, &st, flags, out);
+		count_memory(s, fd, &st, flags, out);
 }
 
 static int64_t ticks_ms(int64_t ticks)
@@ -554,7 +557,7 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	if (walk_processes(&w, s) < 0)
 		return err_errno(e, "processes: read /proc");
 	while ((r = walk_next(&w)) > 0)
-		count_process(w.fd, flags, out, &ticks);
+		count_process(s, w.fd, flags, out, &ticks);
 	walk_end(&w);
 	if (r < 0)
 		return err_errno(e, "processes: read /proc");

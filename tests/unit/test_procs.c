@@ -334,10 +334,25 @@ static void hold_many_watches(struct guest *g)
 		pause();
 }
 
+/* A descriptor waits in the second; what it is nobody sees. */
+static int waits[2];
+
+static void hold_a_descriptor(struct guest *g)
+{
+	int event = eventfd(0, 0);
+
+	if (io_send_fds(waits[0], "x", 1, &event, 1, 0) < 0)
+		_exit(1);
+	say_ready(g);
+	for (;;)
+		pause();
+}
+
 struct holder {
 	void (*run)(struct guest *g);
 	int hidden;
 	int64_t least, most; /* what the kernel keeps */
+	int ctl;	     /* the socket is the warden's */
 };
 
 static int look_at_holder(void *arg)
@@ -347,10 +362,15 @@ static int look_at_holder(void *arg)
 	struct procs_source s[2];
 	struct procs p;
 	struct jail j;
+	struct stat st;
 	struct err e;
 
+	CHILD_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, waits) == 0 &&
+			    fstat(waits[1], &st) == 0,
+		"%s", strerror(errno));
 	jail_make(&j, &g);
 	sources(&j, s);
+	s[0].ctl = h->ctl ? st.st_ino : 0;
 	CHILD_CHECK(
 		procs_sample(&s[0], PROCS_WEIGHT, &p, &e) == 0, "%s", e.msg);
 	CHILD_CHECK(p.hidden == h->hidden, "%d", p.hidden);
@@ -364,7 +384,9 @@ static void buffers_of_proc_may_be_where_nobody_sees_them(void **state)
 	/* 2000 watches of 256 bytes, and twice what is printed of them. */
 	struct holder holders[] = {{hold_a_directory, 0, 0, MIB},
 		{hold_a_short_file, 0, 0, MIB}, {hold_a_file, 1, 0, MIB},
-		{hold_many_watches, 0, 2000 * 256 + 2 * 2000 * 64, 2 * MIB}};
+		{hold_many_watches, 0, 2000 * 256 + 2 * 2000 * 64, 2 * MIB},
+		{hold_a_descriptor, 1, 0, MIB},
+		{hold_a_descriptor, 0, 0, MIB, .ctl = 1}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++)

@@ -416,6 +416,13 @@ void warden_jail_note_quiet(struct warden_jail *j, int quiet)
 	j->quiet = quiet;
 }
 
+void warden_jail_note_ctl(struct warden_jail *j, int ctl)
+{
+	struct stat st;
+
+	j->ctl = fstat(ctl, &st) == 0 ? st.st_ino : 0;
+}
+
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)
 {
 	j->asked_still = 0;
@@ -600,6 +607,7 @@ void warden_jail_ask(
 {
 	struct work q = *soon;
 
+	q.ctl = j->ctl;
 	q.rows = j->rows;
 	q.cols = j->cols;
 	if (j->size_owed)

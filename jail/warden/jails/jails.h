@@ -189,6 +189,7 @@ struct warden_jail {
 	enum warden_jail_ttys ttys;
 	int quiet; /* nothing of a person's has run in it, or is left */
 	int left;  /* processes that cells left, as last counted */
+	ino_t ctl; /* the live guest's end of its socket */
 
 	/* between cells */
 	int64_t look_ms, quiet_ms, stopped_cpu_ms;
@@ -242,6 +243,10 @@ int warden_jail_is_stopped(const struct warden_jail *j);
 /* No process in the jail can block a process that looks at it; or one can
  * again. */
 void warden_jail_note_quiet(struct warden_jail *j, int quiet);
+
+/* The socket that the live guest gets, through which the warden gives it
+ * descriptors. */
+void warden_jail_note_ctl(struct warden_jail *j, int ctl);
 
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept);
 

@@ -214,6 +214,7 @@ struct work {
 	pid_t pid;
 	int64_t faults; /* not worth counting its pages before it has more */
 	struct link_pids kept;	   /* these do not count for WORK_WAITS */
+	ino_t ctl;		   /* as in struct procs_source */
 	unsigned short rows, cols; /* of the window; 0: not known */
 };
 

@@ -44,9 +44,11 @@ static void sum_processes(
 {
 	unsigned flags = (q->what & WORK_WEIGHT ? PROCS_WEIGHT : 0) |
 			 (q->what & WORK_CPU ? PROCS_CPU : 0);
+	struct procs_source from = p->procs;
 	struct procs all;
 
-	if (procs_sample(&p->procs, flags, &all, NULL) < 0)
+	from.ctl = q->ctl;
+	if (procs_sample(&from, flags, &all, NULL) < 0)
 		return;
 	r->what |= q->what & (WORK_WEIGHT | WORK_CPU);
 	r->weight_bytes = all.bytes;
