@@ -347,6 +347,8 @@ HERE = {
          ""),
         ("df.sco{Tab}{see:df\\.score$}.medi{Tab}{see:median$}(){Enter}", "1.5"),
         ("df['sco{Tab}{see:df\\['score'\\]$}.max(){Enter}", "2"),
+        # (what pandas imports for it takes longer than Tab may)
+        ("df.describe().shape{Enter}", "(8, 1)"),
         ("df.describe().ilo{Tab}{see:iloc$}[-1, 0]{Enter}", "2.0"),
         ("df.loc[df['name'] == 'x', 'sc{Tab}{see:'score'$} ].sum(){Enter}", "1"),
     ],
