@@ -26,8 +26,10 @@
 #include <unistd.h>
 
 #define BACKLOG 8
-/* Other processes hold the lock of a directory for microseconds. */
+/* Other processes hold the lock of a directory for microseconds. Its person may
+ * hold it for ever: who only sweeps waits less, and once for a directory. */
 #define LOCK_MS 1000
+#define SWEEP_LOCK_MS 40
 
 /* The directories, in the order in which a person's first session tries them.
  * Later sessions use the same one, even if a better directory has appeared: so
@@ -155,7 +157,8 @@ static void sweep(int dir, int id)
 		unlinkat(dir, name, 0);
 }
 
-int rundir_connect(int dir, int id, uid_t uid)
+/* As rundir_connect(), and leave the socket there. */
+static int connect_to_persons(int dir, int id, uid_t uid)
 {
 	auto_close int sock = try_connect(dir, id);
 
@@ -163,9 +166,16 @@ int rundir_connect(int dir, int id, uid_t uid)
 		return fd_take(&sock);
 	if (sock >= 0)
 		errno = EPERM;
-	if (errno != ECONNREFUSED)
-		return -1;
-	if (io_lock(dir, LOCK_MS) == 0) {
+	return -1;
+}
+
+int rundir_connect(int dir, int id, uid_t uid)
+{
+	int sock = connect_to_persons(dir, id, uid);
+
+	if (sock >= 0 || errno != ECONNREFUSED)
+		return sock;
+	if (io_lock(dir, SWEEP_LOCK_MS) == 0) {
 		sweep(dir, id);
 		flock(dir, LOCK_UN);
 	}
@@ -224,18 +234,26 @@ size_t rundir_list(int dir, int *ids, size_t max)
 	return n;
 }
 
-/* A stopped session counts: its queue is full (EAGAIN). */
+/* A stopped session counts: its queue is full (EAGAIN). Where there is none, the
+ * sockets without a listener are removed. */
 static bool has_session(int dir, uid_t uid)
 {
 	int ids[RUNDIR_IDS];
-	size_t n = rundir_list(dir, ids, RUNDIR_IDS);
+	size_t n = rundir_list(dir, ids, RUNDIR_IDS), dead = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		auto_close int sock = rundir_connect(dir, ids[i], uid);
+		auto_close int sock = connect_to_persons(dir, ids[i], uid);
 
 		if (sock >= 0 || errno == EAGAIN)
 			return true;
+		if (errno == ECONNREFUSED)
+			ids[dead++] = ids[i];
 	}
+	if (!dead || io_lock(dir, SWEEP_LOCK_MS) < 0)
+		return false;
+	for (size_t i = 0; i < dead; i++)
+		sweep(dir, ids[i]);
+	flock(dir, LOCK_UN);
 	return false;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A session's socket, and processes that stall, lie, flood or are not the person's."""
 import contextlib
+import fcntl
 import os
 import re
 import select
@@ -299,6 +300,28 @@ def test_many_sessions_that_say_nothing_do_not_hold_up_the_list(many):
     with planted(many.places[0], range(2, 60)):
         rows = many.registry()    # the run has a deadline of its own
         assert [e["answers"] for e in rows] == [True] + [False] * 58
+
+
+@pytest.mark.parametrize("session", [True, False])
+def test_who_holds_the_lock_does_not_hold_up_the_list(many, session):
+    """As many sockets without a listener as there may be, which cannot be swept:
+    their person has the lock of the directory."""
+    place = many.places[0]
+    if session:
+        many.start()
+        assert many.only()["answers"]
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = os.open(place, os.O_RDONLY)
+    for i in range(2, 902):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as k:
+            k.bind(f"/proc/self/fd/{lock}/{i}")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    rows = many.registry()      # the run has a deadline of its own
+    assert [e["answers"] for e in rows if e["id"] == 1] == [True] * session
+    os.close(lock)
+    # The control: without the lock they are swept.
+    hosttree.until(lambda: len(many.registry()) == session, "the sweep")
+    assert len(list(place.iterdir())) == session
 
 
 def test_a_link_leads_to_nobody_elses_session(many):
