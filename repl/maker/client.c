@@ -220,6 +220,7 @@ static void tell_end(const struct jail_spec *spec, const struct spec_end *end)
 {
 	const struct maker_client *v = spec->made->arg;
 
+	proctor_forget(end->id);
 	account_end(&v->cfg, end);
 }
 
@@ -257,7 +258,7 @@ static void make_spec(const struct maker_client *v, struct spec_made *made,
 		.reserve_bytes = cfg->reserve,
 		.below = v->service->below,
 		.tell = tell,
-		.ended = cfg->accounting ? tell_end : NULL,
+		.ended = tell_end,
 		.accounting = cfg->accounting,
 		.left = v->order.mode == SPEC_SESSION && exam_hands_in(cfg)
 				? take_home

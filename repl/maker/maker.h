@@ -245,6 +245,9 @@ void left_hand_in(const struct config *cfg, const char *person, int home);
  * `until_s` (0: it is in no exam). */
 void proctor_note(uid_t id, uid_t person, pid_t front, int64_t until_s);
 
+/* Its janitor says that it is over. */
+void proctor_forget(uid_t id);
+
 /* True if the configuration may have an exam, and there is a session. */
 bool proctor_is_wanted(void);
 

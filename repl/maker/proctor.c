@@ -3,12 +3,16 @@
  * proctor.c - ends sessions from before an exam, whoever stays in them
  *
  * Runs in:   root: the service (proctor_is_wanted()), its children that make
- *            sessions (proctor_note()), and a child that looks
+ *            sessions (proctor_note()), their janitors (proctor_forget()), a
+ *            child that looks, and children of that, which tell
  * Trusts:    the system's configuration and the clock of the host. A front end
  *            is told; one that does not listen loses its jail, which is killed
- *            by its host id, as no process of the person's is
+ *            by its host id, as no process of the person's is. Who tells may
+ *            have to wait for a stranger: each person is told by a process of
+ *            their own, and nobody waits for that
  * Leaves:    in NOTES a file for each session, with the host id as its name,
- *            until no process has that id
+ *            until its end; where its janitor was killed, until no process has
+ *            that id
  *
  * A session that began while the exam was in the configuration knows when it
  * ends (limits.until_s). One from before does not know of the exam.
@@ -46,6 +50,8 @@
 /* A session ends by itself within this time. */
 #define GRACE_MS 5000
 #define LOOK_MS 50
+/* Who tells the sessions of one person ends so much later. */
+#define TELL_S 10
 /* No process has the host id yet, or no more. */
 #define YOUNG_S 60
 
@@ -57,6 +63,8 @@ struct proctor_row {
 	int64_t began_s;
 	int64_t until_s; /* 0: it knows of no exam */
 	int told;	 /* how often */
+	bool ends;	 /* now */
+	char name[64];	 /* of the account, where it ends */
 };
 
 struct proctor {
@@ -105,6 +113,14 @@ void proctor_note(uid_t id, uid_t person, pid_t front, int64_t until_s)
 		syslog(LOG_ERR, "note a session in " NOTES ": %m");
 }
 
+void proctor_forget(uid_t id)
+{
+	char path[sizeof(NOTES) + 16];
+
+	snprintf(path, sizeof(path), NOTES "/%u", id);
+	unlink(path);
+}
+
 static bool is_running(uid_t id)
 {
 	errno = 0;
@@ -112,19 +128,37 @@ static bool is_running(uid_t id)
 	return errno != ESRCH;
 }
 
-/* Read the note of a session that runs: 1; 0: there is none. */
+/* Read a note: 1; 0: there is none. */
 static int read_note(int dir, const char *name, struct proctor_row *r)
 {
 	auto_free char *text = NULL;
-	struct stat st;
 	char *rest;
 	size_t n;
 
 	*r = (struct proctor_row){.id = (uid_t)strtoul(name, &rest, 10)};
-	if (*rest || rest == name || fstatat(dir, name, &st, 0) < 0 ||
-		io_read_file(dir, name, 256, &text, &n) < 0 ||
-		sscanf(text, "%u %d %" SCNd64 " %" SCNd64 " %d", &r->person,
-			&r->front, &r->began_s, &r->until_s, &r->told) != 5)
+	return !*rest && rest != name &&
+	       io_read_file(dir, name, 256, &text, &n) == 0 &&
+	       sscanf(text, "%u %d %" SCNd64 " %" SCNd64 " %d", &r->person,
+		       &r->front, &r->began_s, &r->until_s, &r->told) == 5;
+}
+
+/* True if the host id is still that session's. */
+static bool is_noted(int dir, const struct proctor_row *r)
+{
+	struct proctor_row now;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", r->id);
+	return read_note(dir, name, &now) && now.person == r->person &&
+	       now.front == r->front && now.began_s == r->began_s;
+}
+
+/* Read the note of a session that runs: 1; 0: there is none. */
+static int read_running(int dir, const char *name, struct proctor_row *r)
+{
+	struct stat st;
+
+	if (!read_note(dir, name, r) || fstatat(dir, name, &st, 0) < 0)
 		return 0;
 	if (is_running(r->id))
 		return 1;
@@ -153,7 +187,7 @@ static int read_notes(struct proctor *p)
 	p->dir = dup(fd);
 	while (p->n < MOST && (entry = readdir(d)))
 		if (entry->d_name[0] != '.')
-			p->n += (size_t)read_note(
+			p->n += (size_t)read_running(
 				fd, entry->d_name, &p->rows[p->n]);
 	closedir(d);
 	qsort(p->rows, p->n, sizeof(*p->rows), by_person);
@@ -231,7 +265,8 @@ static bool is_meant(
 	return false;
 }
 
-/* Tell the sessions from before, each over its socket; with `end`, end them. */
+/* Tell the sessions from before, each over its socket; with `end`, end them.
+ * Their person may have planted those sockets. */
 static void say(const struct person *person, const struct proctor_row *rows,
 	size_t n, int64_t begin_s, bool end, const char *text)
 {
@@ -262,49 +297,15 @@ static void say(const struct person *person, const struct proctor_row *rows,
 	registry_free(&list);
 }
 
-/* Kill all that runs under a host id: only the session has that. */
-static void kill_jail(uid_t id)
+/* The same, in a child that we do not wait for. */
+static void tell(const struct person *person, const struct proctor_row *rows,
+	size_t n, int64_t begin_s, bool end, const char *text)
 {
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
-			_exit(1);
-		kill(-1, SIGKILL);
-		_exit(0);
-	}
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
-}
-
-static bool any_runs(const struct proctor_row *rows, size_t n, int64_t begin_s)
-{
-	for (size_t i = 0; i < n; i++)
-		if (is_from_before(&rows[i], begin_s) && is_running(rows[i].id))
-			return true;
-	return false;
-}
-
-static void end_sessions(const struct person *person,
-	const struct proctor_row *rows, size_t n, int64_t begin_s)
-{
-	int64_t until = now_ms() + GRACE_MS;
-
-	if (!any_runs(rows, n, begin_s))
+	if (fork() != 0)
 		return;
-	say(person, rows, n, begin_s, true, "the exam begins");
-	while (any_runs(rows, n, begin_s) && now_ms() < until)
-		poll(NULL, 0, LOOK_MS);
-	for (size_t i = 0; i < n; i++) {
-		if (!is_from_before(&rows[i], begin_s))
-			continue;
-		if (is_running(rows[i].id))
-			kill_jail(rows[i].id);
-		syslog(LOG_NOTICE,
-			"%s: a session from before the exam has ended "
-			"(host id %u)",
-			person->name, rows[i].id);
-	}
+	alarm(TELL_S);
+	say(person, rows, n, begin_s, end, text);
+	_exit(0);
 }
 
 static void announce(struct proctor *p, const struct person *person,
@@ -322,11 +323,27 @@ static void announce(struct proctor *p, const struct person *person,
 	exam_write(when, sizeof(when), begin_s);
 	snprintf(text, sizeof(text),
 		"the exam begins at %s: this session ends then", when);
-	say(person, rows, n, begin_s, false, text);
+	tell(person, rows, n, begin_s, false, text);
 	for (size_t i = 0; i < n; i++) {
 		rows[i].told = due;
-		write_note(p->dir, &rows[i]);
+		if (is_noted(p->dir, &rows[i]))
+			write_note(p->dir, &rows[i]);
 	}
+}
+
+/* Begin to end those from before. */
+static void end_sessions(const struct person *person, struct proctor_row *rows,
+	size_t n, int64_t begin_s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		any |= rows[i].ends = is_from_before(&rows[i], begin_s);
+		snprintf(rows[i].name, sizeof(rows[i].name), "%s",
+			person->name);
+	}
+	if (any)
+		tell(person, rows, n, begin_s, true, "the exam begins");
 }
 
 static void look_at(struct proctor *p, struct proctor_row *rows, size_t n)
@@ -351,6 +368,53 @@ static void look_at(struct proctor *p, struct proctor_row *rows, size_t n)
 	person_free(&person);
 }
 
+/* ---- who does not listen ---- */
+
+/* Kill all that runs under a host id: only the session has that. */
+static void kill_jail(uid_t id)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
+			_exit(1);
+		kill(-1, SIGKILL);
+		_exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static bool any_runs(const struct proctor *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->rows[i].ends && is_running(p->rows[i].id))
+			return true;
+	return false;
+}
+
+/* Wait for the end of those that were told, and kill the rest. Meanwhile a
+ * host id may have become another session's. */
+static void finish(const struct proctor *p)
+{
+	int64_t until = now_ms() + GRACE_MS;
+
+	while (any_runs(p) && now_ms() < until)
+		poll(NULL, 0, LOOK_MS);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct proctor_row *r = &p->rows[i];
+
+		if (!r->ends)
+			continue;
+		if (is_noted(p->dir, r) && is_running(r->id))
+			kill_jail(r->id);
+		syslog(LOG_NOTICE,
+			"%s: a session from before the exam has ended "
+			"(host id %u)",
+			r->name, r->id);
+	}
+}
+
 void proctor_look(void)
 {
 	static struct proctor p;
@@ -365,5 +429,6 @@ void proctor_look(void)
 			;
 		look_at(&p, &p.rows[i], n);
 	}
+	finish(&p);
 	close(p.dir);
 }

@@ -15,7 +15,7 @@ import pytest
 
 import hindered
 import hosttree
-from makerhost import as_any_other
+from makerhost import as_any_other, of_jails
 from test_exam import POLICY, at, begin
 
 LAB = """[lab]
@@ -451,6 +451,78 @@ def test_a_front_end_that_does_not_listen_loses_its_jail(host, exam):
     for pid in front:
         os.kill(pid, signal.SIGCONT)
     s.wait_exit()
+
+
+# A student's own program, which listens where sessions do: each of its sockets
+# says that it is the session, and then nothing when it is told anything.
+PLANTED = r"""
+import glob, os, resource, selectors, socket, struct, sys
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+front, n = int(sys.argv[1]), int(sys.argv[2])
+place, = glob.glob(os.path.expanduser('~/.local/state/cellblock/live'))
+here, wait, kept = os.open(place, os.O_RDONLY), selectors.DefaultSelector(), []
+for i in range(1, n + 1):
+    k = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        k.bind(f'/proc/self/fd/{here}/{i}')
+    except OSError:     # the session itself
+        continue
+    k.listen(8)
+    wait.register(k, selectors.EVENT_READ, True)
+print('ready', flush=True)
+head = struct.pack('=IHHiI512s', 0x6b626c63, 1, 1, 0, 0, b'')
+status = struct.pack('=iIIIqqqqqqqq64s64s32s', front, 0, 0, 0, 1, 0, 0, -1,
+                     0, 0, 0, 0, b'', b'', b'0.1')
+while True:
+    for key, _ in wait.select():
+        if key.data:
+            c, _ = key.fileobj.accept()
+            wait.register(c, selectors.EVENT_READ, False)
+            kept.append(c)
+            continue
+        wait.unregister(key.fileobj)
+        if struct.unpack_from('=H', key.fileobj.recv(4096), 6)[0] == 1:
+            key.fileobj.send(head + status)
+"""
+
+
+@as_any_other
+def test_the_note_of_a_session_goes_with_it(host, spare):
+    """Also where there is no exam: there may be many sessions until the host
+    starts anew."""
+    begin(host, spare)
+    ann, bob = host.people
+    notes = pathlib.Path(
+        f"/proc/{host.holder.pid}/root/run/cellblock/sessions")
+    s = bob.session().start()
+    program = ann.popen("-c", "import time; time.sleep(3600)")
+    hosttree.until(lambda: len(list(notes.iterdir())) == 2, "the notes")
+    program.kill()
+    for code in "print(1)", "import os; os.abort()":
+        ann.run("-c", code)
+    hosttree.until(lambda: len(list(notes.iterdir())) == 1, "one note")
+    assert s.leave() == 0
+    hosttree.until(lambda: not list(notes.iterdir()), "no note")
+
+
+def test_who_says_nothing_delays_the_end_of_nobody_else(host, exam):
+    """As many sockets as a directory may have, of somebody who is looked at
+    first."""
+    begin(host)
+    slow, other = sorted(host.people, key=lambda p: p.uid)
+    a, b = slow.session().start(), other.session().start()
+    front = json.loads(slow.run("--sessions", "--json").text)[0]["pid"]
+    p = slow.python(PLANTED, str(front), "900")
+    assert p.stdout.readline() == "ready\n", p.stderr.read()
+    exam.set(-60, 3600)
+    text = (host.etc / "groups" / f"{host.people[0].name}.conf").read_text()
+    host.policy(text, f"groups/{host.people[1].name}.conf")
+    b.expect("ended by root: the exam begins", deadline=60)
+    b.wait_exit()
+    a.wait_exit()
+    hosttree.until(lambda: not of_jails(), "the end of the other's jail", 60)
+    assert p.poll() is None
 
 
 # ---- the clock of the host ----
