@@ -296,7 +296,7 @@ static int is_its_own_doing(struct guest *g, struct patience *w)
 	/* Its locks may hold the helper because it has no CPU to leave them.
 	 */
 	warden_jail_look(g->jail, 0, FAIR_LOOK_MS);
-	warden_jail_measure(g->jail, &u);
+	warden_jail_show(g->jail, &u);
 	if (w->looks++ < 2)
 		w->cpu_ms = u.cpu_ms;
 	w->rests = waiting > 0 ? 0 : w->rests + 1;

@@ -240,7 +240,7 @@ void warden_usage(struct warden *w, struct jail_usage *u)
 {
 	struct warden_jail_usage now;
 
-	warden_jail_measure(&w->jail, &now);
+	warden_jail_show(&w->jail, &now);
 	u->memory_bytes = warden_jail_bytes(&w->jail);
 	u->memory_peak_bytes = now.peak_bytes;
 	u->cpu_ms = w->jail.cpu_ms;

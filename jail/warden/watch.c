@@ -296,11 +296,12 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 	struct warden_jail_usage u;
 	struct work_result a;
 	struct checkpoints *c = &w->checkpoints;
-	int heard = warden_jail_hear(&w->jail, 0, &a);
-	int known = heard <= 0 || c->n == 0 || !w->guest.pid ||
-		    knows_copies(wa, &a, c->faults);
+	int heard = warden_jail_hear(&w->jail, 0, &a), known;
 
 	warden_jail_measure(&w->jail, &u);
+	/* Somebody else may have heard what was weighed, and not the copies. */
+	known = c->n == 0 || !w->guest.pid ||
+		(heard > 0 ? knows_copies(wa, &a, c->faults) : !u.weighed);
 	charge_time(wa, w, u.cpu_ms);
 	pause_clock(wa, w, heard, &a);
 	tell_waits(wa, w, heard, &a);
@@ -377,6 +378,16 @@ static void answer_usage(struct warden *w, const struct wire_front *m)
 	link_reply(&w->link, m->seq, &reply, NULL, 0);
 }
 
+/* The same as an event. Nothing is weighed for it: the next look needs all that
+ * the helper says. */
+static void tell_usage(struct warden *w)
+{
+	struct jail_event ev = {.type = JAIL_USAGE};
+
+	warden_usage(w, &ev.usage);
+	link_event(&w->link, &ev, NULL, 0);
+}
+
 static int serve_front(struct watch *wa, struct warden *w)
 {
 	struct wire_front m;
@@ -408,8 +419,10 @@ static int serve_front(struct watch *wa, struct warden *w)
 		wa->tell_ms = now_ms();
 		break;
 	case FRONT_SIDE:
-	case FRONT_TELL_USAGE:
 		link_serve_now(&w->link, &m);
+		break;
+	case FRONT_TELL_USAGE:
+		tell_usage(w);
 		break;
 	case FRONT_USAGE:
 		answer_usage(w, &m);

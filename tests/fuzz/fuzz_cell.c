@@ -80,6 +80,8 @@ NEVER(void, warden_jail_note_left, struct warden_jail *j, int n)
 NEVER(void, warden_jail_note_ctl, struct warden_jail *j, int ctl)
 NEVER(void, warden_jail_measure, struct warden_jail *j,
 	struct warden_jail_usage *u)
+NEVER(void, warden_jail_show, struct warden_jail *j,
+	struct warden_jail_usage *u)
 NEVER(int, warden_jail_look, struct warden_jail *j, unsigned what,
 	int timeout_ms)
 NEVER(int, warden_jail_kill, struct warden_jail *j,

@@ -313,6 +313,46 @@ static void what_no_fork_shares_is_memory_at_once(void **state)
 	assert_true(d.wall_ms <= 1100);
 }
 
+#define ASKED "!front 12|!wait 8|"
+#define ASKED_8 ASKED ASKED ASKED ASKED ASKED ASKED ASKED ASKED
+
+/* Each question has the memory weighed, and the answer is more than there may
+ * be. */
+static void who_asks_how_it_is_does_not_keep_it_from_its_limit(void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	assert_int_equal(FRONT_TELL_USAGE, 12);
+	link_serve_aside(&W->link, front_serve_aside, W);
+	P.cell = "TOOK %u|!wait 1000|!added 600|" ASKED_8 ASKED_8 ASKED_8
+		 "DONE %u ok 3 0 0 1";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(d.how, HOW_KILLED);
+	assert_int_equal(d.limit, LIMIT_MEMORY);
+	assert_true(d.wall_ms <= 1100);
+}
+
+/* There is room without the checkpoint. */
+static void nor_does_the_cell_end_before_its_checkpoint(void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	link_serve_aside(&W->link, front_serve_aside, W);
+	P.spec.limits.checkpoint = CHECKPOINT_ALWAYS;
+	P.cell = "TOOK %u|!wait 1000|!copied 100|!holds 300|" ASKED_8 ASKED_8
+		 "DONE %u ok 3 0 0 1";
+	proc_holds(W->checkpoints.kept[0].pid, 250);
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(d.how, HOW_OK);
+	assert_int_equal(P.count[INIT_DISCARD], 1);
+}
+
 /* As a child that burns, and whose parent ignores that it dies. */
 static void cpu_time_that_no_process_shows_any_more_counts(void **state)
 {
@@ -858,6 +898,8 @@ int main(void)
 		TEST_UP(cpu_time_that_one_sample_shows_differently_does_not_count),
 		TEST_UP(cpu_time_that_no_process_shows_any_more_counts),
 		TEST_UP(what_no_fork_shares_is_memory_at_once),
+		TEST_UP(who_asks_how_it_is_does_not_keep_it_from_its_limit),
+		TEST_UP(nor_does_the_cell_end_before_its_checkpoint),
 		TEST_UP(the_front_end_may_go_while_a_cell_runs),
 		TEST_UP(the_front_end_may_go_before_it_reads_the_verdict),
 		TEST_UP(a_person_may_interrupt_as_often_as_they_like),

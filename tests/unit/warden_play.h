@@ -25,6 +25,7 @@
  *	!grown N   it has N MiB
  *	!copied N  it has copied N MiB that it shared with its checkpoint
  *	!added N   it has added N MiB, and copied nothing
+ *	!holds N   it has N MiB; nothing is known of how it got them
  *	!left N    so many processes run beside the guests
  *	!oom N     the kernel has killed N processes of the cgroup for memory
  *	!killed    the process has SIGKILL, and no CPU to die with yet
@@ -263,10 +264,18 @@ static void proc_added(int pid, int mib)
 		pid, pid, mib * 256, (mib << 20) / sysconf(_SC_PAGESIZE));
 	proc_write(pid, "status",
 		"Name:\tpython3\nState:\tS\nThreads:\t1\nVmSize:\t1 kB\n"
-		"VmRSS:\t%d kB\n",
-		mib * 1024);
+		"VmRSS:\t%d kB\nRssAnon:\t%d kB\n",
+		mib * 1024, mib * 1024);
 	proc_write(pid, "smaps_rollup",
 		"00-ff ---p 00 00:00 0 [rollup]\nPrivate_Dirty: %d kB\n",
+		mib * 1024);
+}
+
+static void proc_holds(int pid, int mib)
+{
+	proc_write(pid, "status",
+		"Name:\tpython3\nState:\tS\nThreads:\t1\nVmSize:\t1 kB\n"
+		"RssAnon:\t%d kB\n",
 		mib * 1024);
 }
 
@@ -506,6 +515,8 @@ static int script_event(
 			n * 1024);
 	} else if (!strcmp(name, "added")) {
 		proc_added(pid, n);
+	} else if (!strcmp(name, "holds")) {
+		proc_holds(pid, n);
 	} else if (!strcmp(name, "leaving"))
 		proc_write(n, "status",
 			"Name:\tpython3\nState:\tD\n"
@@ -672,6 +683,7 @@ static void init_hears(const struct wire_init *m, int *fds)
 		init_spawns(m, fds);
 		break;
 	case INIT_STOP:
+	case INIT_PAUSE:
 		r.type = INIT_STOPPED;
 		r.unseen = P.stop && !strcmp(P.stop, "unseen");
 		if (P.stop && !strcmp(P.stop, "die"))

@@ -562,7 +562,16 @@ static enum helper_haste most_haste(const struct warden_jail *j)
 	return j->weighing_ms ? HELPER_STOPPED : HELPER_URGENT;
 }
 
-void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
+static enum tally_waits waits_for_helper(const struct warden_jail *j)
+{
+	if (j->weighing_ms)
+		return TALLY_STOPPED;
+	return helper_is_free(&j->helper, HELPER_URGENT) ? TALLY_FREE
+							 : TALLY_ASKED;
+}
+
+static void measure(struct warden_jail *j, struct warden_jail_usage *u,
+	enum tally_waits waits)
 {
 	int watched = warden_jail_is_uncounted(j), files;
 	struct procs p = {0};
@@ -578,16 +587,23 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	u->slots = p.threads + p.zombies + 1;
 	if (watched) {
 		tally_note_others(&j->tally, others_bytes(j));
-		u->memory = tally_add(&j->tally, &p,
-			j->weighing_ms ? TALLY_STOPPED
-			: helper_is_free(&j->helper, HELPER_URGENT)
-				? TALLY_FREE
-				: TALLY_ASKED);
+		u->weighed = tally_is_weighed(&j->tally);
+		u->memory = tally_add(&j->tally, &p, waits);
 		home_usage(&j->site->home, &home, &files);
 	}
 	side_note(j->sides, tally_bytes(&j->tally) - home, u->cpu_ms);
 	if (watched || u->peak_bytes <= 0)
 		u->peak_bytes = peak_bytes(j);
+}
+
+void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
+{
+	measure(j, u, waits_for_helper(j));
+}
+
+void warden_jail_show(struct warden_jail *j, struct warden_jail_usage *u)
+{
+	measure(j, u, TALLY_SHOWN);
 }
 
 /* An urgent question is asked so often that it may take the whole share. A

@@ -153,6 +153,7 @@ struct warden_jail_usage {
 	int64_t peak_bytes;
 	/* where no cgroup counts memory */
 	enum tally_verdict memory;
+	int weighed;	/* the verdict goes by the helper's weighing */
 	int64_t cpu_ms; /* of the session so far */
 	int processes;	/* beside init, zombies not counted */
 	int threads;	/* of those */
@@ -288,6 +289,10 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 
 /* Fill in what can be seen without waiting, and the helper's answers. */
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);
+
+/* The same for numbers that are only shown: u->memory says nothing, and is said
+ * to who asks next. */
+void warden_jail_show(struct warden_jail *j, struct warden_jail_usage *u);
 
 /* The session's peak so far; 0 where it is not known. */
 int64_t warden_jail_peak(struct warden_jail *j);

@@ -320,6 +320,8 @@ enum tally_waits {
 	TALLY_FREE,    /* it can be asked now */
 	TALLY_ASKED,   /* or cannot be asked yet; the jail goes on */
 	TALLY_STOPPED, /* the jail is stopped until it has answered */
+	TALLY_SHOWN,   /* nobody acts on the verdict: there is none, and what the
+			* helper has said is left to who does */
 };
 
 /* Only tally.c writes it. */
@@ -369,6 +371,9 @@ void tally_end(struct tally *t, int64_t cpu_ms);
  * in PROCS_MEMORY. */
 enum tally_verdict tally_add(
 	struct tally *t, const struct procs *p, enum tally_waits waits);
+
+/* True if the helper has weighed, and nobody has had the verdict yet. */
+int tally_is_weighed(const struct tally *t);
 
 /* So much of the limit is used elsewhere. */
 void tally_note_others(struct tally *t, int64_t bytes);

@@ -258,10 +258,17 @@ enum tally_verdict tally_add(
 	files = files_bytes(t);
 	t->most_bytes =
 		p->bytes + p->n * unseen_bytes() + files + kernel_most(t);
+	if (waits == TALLY_SHOWN)
+		return TALLY_FITS;
 	v = judge(t, p->own_bytes + files, waits);
 	if (v == TALLY_OVER && t->peak_bytes < t->limit)
 		t->peak_bytes = t->limit;
 	return v;
+}
+
+int tally_is_weighed(const struct tally *t)
+{
+	return t->weighed > 0;
 }
 
 /* The host's growth is not known to be ours. */
