@@ -152,11 +152,19 @@ int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
 	return 0;
 }
 
+static void pass_fds(int sock, int pass)
+{
+	setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &pass, sizeof(pass));
+}
+
 void io_refuse_fds(int sock)
 {
-	const int no = 0;
+	pass_fds(sock, 0);
+}
 
-	setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
+void io_allow_fds(int sock)
+{
+	pass_fds(sock, 1);
 }
 
 /* Each message brings the sender's ids, which tell an empty one from none; of
@@ -242,6 +250,19 @@ ssize_t io_recv_fds(
 	/* The kernel drops descriptors for which we have no numbers. */
 	errno = seen <= maxfds && !(m.msg_flags & MSG_TRUNC) ? EMFILE
 							     : EMSGSIZE;
+	return -1;
+}
+
+ssize_t io_recv_strange(int sock, void *buf, size_t n, int flags)
+{
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+
+	if (!(flags & MSG_DONTWAIT))
+		poll(&p, 1, -1);
+	if (io_look_at_first(sock) != IO_FIRST_FDS)
+		return io_recv_fds(sock, buf, n, NULL, 0, flags);
+	fcntl(sock, F_DUPFD_CLOEXEC, 3);
+	errno = EPROTO;
 	return -1;
 }
 

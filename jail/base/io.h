@@ -102,6 +102,9 @@ int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
  * one fails with EPERM. To close a received descriptor could block. */
 void io_refuse_fds(int sock);
 
+/* Take them again. */
+void io_allow_fds(int sock);
+
 /* The first thing that waits at a packet socket of the caller's. It is not
  * taken, and no descriptor in it is closed: that can take as long as a stranger
  * likes. */
@@ -116,6 +119,12 @@ enum io_first io_look_at_first(int sock);
  * received descriptor is closed. */
 ssize_t io_recv_fds(
 	int sock, void *buf, size_t n, int *fds, int maxfds, int flags);
+
+/* The same from a stranger, of whom no descriptor is wanted: a message that
+ * holds one is EPROTO, and stays in the socket, of which a copy stays open.
+ * Whoever closed it would have to wait for as long as the stranger likes; at an
+ * exit nothing waits. */
+ssize_t io_recv_strange(int sock, void *buf, size_t n, int flags);
 
 /* Lock a whole file or directory (flock(2)) for this open file alone, within so
  * long; longer on a busy host. 0, or -1 with errno: EWOULDBLOCK, somebody else

@@ -4,20 +4,26 @@
  *
  * Runs in:   a client
  * Trusts:    nobody: a planted process may answer. We limit the answer's size
- *            and end its strings; the caller makes its text safe
+ *            and end its strings; the caller makes its text safe. We take no
+ *            descriptor, but for query_side() and query_list(); a child of that
+ *            closes it, and we do not wait for the child
  */
 #include "attach.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/jail.h"
+#include "repl/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A session that does not answer for so long is busy, or stopped. */
@@ -25,6 +31,10 @@
 /* A command that the session runs may delay these answers. */
 #define SIDE_MS 10000
 #define WATCH_MS 15000
+/* The list of a server's sessions: how long it takes at most, and how often we
+ * look. */
+#define LIST_MS 2000
+#define LOOK_MS 2
 /* Most sessions of a server that we list. */
 #define ENTRIES_MAX 100000
 
@@ -57,9 +67,8 @@ static int read_answer(
 	int sock, struct attach_answer *a, int *fd, struct err *e)
 {
 	char buf[2 * sizeof(*a)];
-	int none[1];
-	ssize_t n = io_recv_fds(
-		sock, buf, sizeof(buf), fd ? fd : none, fd != NULL, 0);
+	ssize_t n = fd ? io_recv_fds(sock, buf, sizeof(buf), fd, 1, 0)
+		       : io_recv_strange(sock, buf, sizeof(buf), 0);
 
 	if (n < 0)
 		return err_errno(e, "read the session's answer");
@@ -83,6 +92,8 @@ static int ask_session(int sock, const struct attach_request *r, int ms,
 
 	if (ns < 0)
 		return -1;
+	if (fd)
+		io_allow_fds(sock);
 	if (io_send_fds(sock, r, sizeof(*r), &ns, 1, MSG_DONTWAIT) < 0)
 		return err_errno(e, "ask the session");
 	if (poll(&p, 1, ms) <= 0)
@@ -109,19 +120,65 @@ int query_end(int sock, int number, const char *text, struct err *e)
 	return ask_session(sock, &r, ANSWER_MS, &a, NULL, e);
 }
 
-/* Copy the entries of a list. A planted process may answer with any file:
- * io_sealed_size() knows those that hold nobody up. */
-static int copy_list(int fd, struct attach_entry **v, size_t *n, struct err *e)
+/* In a child: ask for the list, and write its bytes to the pipe. A planted
+ * process may answer with any file: io_sealed_size() knows those that hold nobody
+ * up until they are closed. */
+static _Noreturn void copy_list(int sock, int to)
 {
-	off_t size = fd >= 0 ? io_sealed_size(fd) : -1;
+	const int keep[] = {sock, to};
+	struct attach_request r;
+	struct attach_answer a;
+	struct err e;
+	char buf[16 << 10];
+	off_t size = -1, at = 0;
+	ssize_t n = 1;
+	int fd = -1;
 
-	if (size < 0 || size % (off_t)sizeof(**v) != 0 ||
-		size > (off_t)(ENTRIES_MAX * sizeof(**v)))
+	query_begin(&r, ATTACH_LIST, NULL);
+	if (jail_stand_apart(keep, 2, "cellblock-list", &e) == 0 &&
+		ask_session(sock, &r, ANSWER_MS, &a, &fd, &e) == 0)
+		size = io_sealed_size(fd);
+	for (; at < size && n > 0; at += n) {
+		n = pread(fd, buf, sizeof(buf), at);
+		if (n > 0 && io_write_full(to, buf, (size_t)n) < 0)
+			n = -1;
+	}
+	_exit(at != size);
+}
+
+/* Read what the child writes, until `until_ms`. 0, or -1 with e: not all. */
+static int take_list(int from, int64_t until_ms, struct strbuf *b, struct err *e)
+{
+	struct pollfd p = {.fd = from, .events = POLLIN};
+	char buf[16 << 10];
+	ssize_t n;
+
+	while (b->n <= ENTRIES_MAX * sizeof(struct attach_entry)) {
+		int64_t left = until_ms - now_ms();
+
+		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
+			return err_set(e, "the server does not answer");
+		n = read(from, buf, sizeof(buf));
+		if (n <= 0)
+			return n < 0 ? err_errno(e, "read the server's list")
+				     : 0;
+		strbuf_add(b, buf, (size_t)n);
+	}
+	return err_set(e, "the server's list is malformed");
+}
+
+/* The entries in the bytes that came. 0, or -1 with e. */
+static int unpack_list(const struct strbuf *b, struct attach_entry **v,
+	size_t *n, struct err *e)
+{
+	if (b->failed || b->n % sizeof(**v))
 		return err_set(e, "the server's list is malformed");
-	*n = (size_t)size / sizeof(**v);
+	*n = b->n / sizeof(**v);
 	*v = calloc(*n + 1, sizeof(**v));
-	if (!*v || pread(fd, *v, (size_t)size, 0) != size)
+	if (!*v)
 		return err_errno(e, "read the server's list");
+	if (b->n)
+		memcpy(*v, b->s, b->n);
 	for (size_t i = 0; i < *n; i++)
 		end_status(&(*v)[i].status);
 	return 0;
@@ -129,16 +186,34 @@ static int copy_list(int fd, struct attach_entry **v, size_t *n, struct err *e)
 
 int query_list(int sock, struct attach_entry **v, size_t *n, struct err *e)
 {
-	struct attach_request r;
-	struct attach_answer a;
-	auto_close int fd = -1;
+	int64_t until_ms = now_ms() + LIST_MS;
+	struct strbuf b = {0};
+	int pair[2], status = 0, r;
+	pid_t pid;
 
 	*v = NULL;
 	*n = 0;
-	query_begin(&r, ATTACH_LIST, NULL);
-	if (ask_session(sock, &r, ANSWER_MS, &a, &fd, e) < 0)
-		return -1;
-	return copy_list(fd, v, n, e);
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return err_errno(e, "ask the server");
+	pid = fork();
+	if (pid == 0)
+		copy_list(sock, pair[1]);
+	close(pair[1]);
+	r = pid < 0 ? err_errno(e, "ask the server")
+		    : take_list(pair[0], until_ms, &b, e);
+	close(pair[0]);
+	while (r == 0 && waitpid(pid, &status, WNOHANG) == 0)
+		if (now_ms() >= until_ms)
+			r = err_set(e, "the server does not answer");
+		else
+			poll(NULL, 0, LOOK_MS);
+	if (r < 0 && pid > 0)
+		kill(pid, SIGKILL);
+	if (r == 0)
+		r = status ? err_set(e, "the server's list is malformed")
+			   : unpack_list(&b, v, n, e);
+	strbuf_free(&b);
+	return r;
 }
 
 int query_side(int sock, enum attach_side what, struct err *e)

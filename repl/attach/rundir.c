@@ -122,6 +122,8 @@ static int try_connect(int dir, int id)
 	snprintf(name, sizeof(name), "%d", id);
 	file = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d", file);
+	if (sock >= 0)
+		io_refuse_fds(sock);
 	if (sock < 0 || file < 0 ||
 		connect(sock, (struct sockaddr *)&a, sizeof(a)) < 0)
 		return -1;

@@ -227,9 +227,7 @@ static void take_packet(struct watcher *w)
 {
 	char buf[sizeof(struct watcher_head) + WATCHER_DATA];
 	struct watcher_head h;
-	int none[1];
-	ssize_t n =
-		io_recv_fds(w->sock, buf, sizeof(buf), none, 0, MSG_DONTWAIT);
+	ssize_t n = io_recv_strange(w->sock, buf, sizeof(buf), MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;

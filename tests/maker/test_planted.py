@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Root lists, tells, watches and ends sessions, and a student's own program
+listens where sessions do: it hands over what takes long to close."""
+import json
+import subprocess
+
+import pytest
+
+import hosttree
+from test_attacks import KERNELS, STUCK
+from world import PATIENCE
+
+PLANTED = STUCK + r"""
+import array, glob, selectors
+place, = glob.glob(os.path.expanduser('~/.local/state/cellblock/live'))
+wait, kept = selectors.DefaultSelector(), []
+for i in map(int, sys.argv[1:]):
+    k = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    k.bind(f'{place}/{i}')
+    k.listen(9)
+    wait.register(k, selectors.EVENT_READ)
+print('ready', flush=True)
+head = struct.pack('=IHHiI512s', 0x6b626c63, 1, 1, 1, 0, b'')
+status = struct.pack('=iIIIqqqqqqqq64s64s32s', os.getpid(), 0, 0, 0, 1, 0, 0,
+                     -1, 0, 0, 0, 0, b'', b'', b'0.1')
+while True:
+    for key, _ in wait.select():
+        c, _ = key.fileobj.accept()
+        kept.append(c)
+        c.recv(4096)
+        for _ in range(2):      # an answer, and what follows it
+            t = stuck()
+            try:
+                c.sendmsg([head + status], [(socket.SOL_SOCKET,
+                          socket.SCM_RIGHTS, array.array('i', [t.fileno()]))])
+                t.close()       # the last copy is on its way
+            except OSError:     # the kernel refuses to send it, or root is gone
+                kept.append(t)
+                try:
+                    c.send(head + status)
+                except OSError:
+                    pass
+"""
+
+
+@KERNELS
+def test_what_it_hands_over_keeps_root_from_nothing(host, kernel):
+    host.policy("")
+    host.start()
+    ann, bob = host.people
+    s, other = ann.session().start(), bob.session().start()
+    p = ann.python(PLANTED, "9", "1001")
+    assert p.stdout.readline() == "ready\n", p.stderr.read()
+    try:
+        root_does_all(host, kernel, s, other)
+        assert s.run("6 * 7") == "42" and p.poll() is None
+    finally:
+        p.kill()
+        p.communicate()
+    hosttree.until(lambda: not [
+        pid for pid in hosttree.mine() if hosttree.status_of(pid).get("Name")
+        == "cellblock-list" and hosttree.status_of(pid)["State"][0] != "Z"],
+        "the end of who lists")
+
+
+def root_does_all(host, kernel, s, other):
+    ann, bob = host.people
+
+    def root(*args):
+        p = subprocess.run(
+            [*host.inside(), *kernel, str(host.binary), *args],
+            capture_output=True, text=True, check=False, timeout=30 * PATIENCE,
+            stdin=subprocess.DEVNULL, env={"PATH": "/usr/bin"})
+        return p.returncode, p.stdout + p.stderr
+
+    code, said = root("--sessions", "--json")
+    assert code == 0, said
+    answers = {(e["who"], e["number"]) for e in json.loads(said)
+               if e["answers"]}
+    assert {(ann.name, "1"), (bob.name, "1")} <= answers
+    assert (ann.name, "s1") not in answers
+    code, said = root("--message", "everybody", "soon is lunch")
+    for each in s, other:
+        each.expect("soon is lunch")
+    root("--watch", f"{ann.name}/9")
+    root("--end", f"{ann.name}/9")
+    assert root("--end", f"{bob.name}/1")[0] == 0
+    other.wait_exit()
