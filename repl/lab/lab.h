@@ -153,10 +153,12 @@ int place_read(
  * with e. */
 int place_course(const struct config_lab *lab, struct err *e);
 
-/* Open and lock the directory of a person, and read the newest record. place_
- * close() must follow either way. 0, or -1 with e. */
+/* Open and lock the directory of a person, and read the newest record; another
+ * hand-in of the person's is waited for so long. place_close() must follow either
+ * way. 0, or -1 with e. */
+#define PLACE_LOCK_MS 10000
 int place_open(struct place_draft *p, const struct config *cfg,
-	const char *person, struct err *e);
+	const char *person, int lock_ms, struct err *e);
 void place_close(struct place_draft *p);
 
 /* Begin a file of `bytes` bytes, in the version that begins with the first one;

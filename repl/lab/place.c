@@ -35,8 +35,6 @@
 #define LOCK ".lock"
 /* The least that a file, or a directory, takes on the disk. */
 #define BLOCK 4096
-/* How long a hand-in waits for another of the same person. */
-#define LOCK_MS 10000
 #define RECORD_MAX (1 << 20)
 #define COURSE "{course}"
 
@@ -314,20 +312,20 @@ static int open_person(
 	return p->dir;
 }
 
-static int lock_person(struct place_draft *p, struct err *e)
+static int lock_person(struct place_draft *p, int lock_ms, struct err *e)
 {
 	p->lock = openat(
 		p->dir, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (p->lock < 0)
 		return err_errno(e, "lock what was handed in before");
-	if (io_lock(p->lock, LOCK_MS) < 0)
+	if (io_lock(p->lock, lock_ms) < 0)
 		return err_set(e, "you are handing in something else, and that "
 				  "has not ended");
 	return 0;
 }
 
 int place_open(struct place_draft *p, const struct config *cfg,
-	const char *person, struct err *e)
+	const char *person, int lock_ms, struct err *e)
 {
 	const struct config_lab *lab = &cfg->lab;
 	int64_t newest;
@@ -344,7 +342,7 @@ int place_open(struct place_draft *p, const struct config *cfg,
 		lab->course ? lab->course : "");
 	snprintf(p->exercise, sizeof(p->exercise), "%s", lab->exercise);
 	snprintf(p->person, sizeof(p->person), "%s", person);
-	if (open_person(p, lab, e) < 0 || lock_person(p, e) < 0)
+	if (open_person(p, lab, e) < 0 || lock_person(p, lock_ms, e) < 0)
 		return -1;
 	remove_rest(p->dir);
 	newest = place_newest(p->dir);

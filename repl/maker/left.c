@@ -8,6 +8,10 @@
  *            bytes are a stranger's: jail_left_open() stays beneath the home
  * Leaves:    a version of the person's, if something is new; syslog has each
  *            file, and each that is left out
+ *
+ * The disk may be slow, and is not given up while it goes on: each step has an
+ * alarm of its own. What is not there after MOST_MS is left out; the rest is a
+ * version.
  */
 #include "repl/maker/maker.h"
 
@@ -29,6 +33,13 @@
 
 /* What is made of the path of a file in a directory: its name. */
 #define JOINS '_'
+/* The longest that a step may take: PIECE_BYTES on the disk, or a wait for
+ * another hand-in of the person's, such as of a second session. */
+#define STEP_S 60
+#define PIECE_BYTES ((int64_t)1 << 20)
+#define LOCK_MS ((int)300 * 1000)
+/* After so long no file is begun or continued. */
+#define MOST_MS ((int64_t)600 * 1000)
 
 static void note(const struct place_draft *p, const char *path, const char *why)
 {
@@ -51,8 +62,16 @@ static int name_file(const char *path, char name[static NAME_MAX + 1])
 	return asked_may_be_name(name) ? 0 : -1;
 }
 
-static int copy(
-	struct place_draft *p, struct place_incoming *in, int fd, struct err *e)
+/* The disk goes on: on to the next step. */
+static int go_on(int64_t until_ms, struct err *e)
+{
+	alarm(STEP_S);
+	return now_ms() < until_ms ? 0 : err_set(e, "the disk is too slow");
+}
+
+/* A part is on the disk before the next: all at the end could take long. */
+static int copy(struct place_draft *p, struct place_incoming *in, int fd,
+	int64_t until_ms, struct err *e)
 {
 	char piece[16 << 10];
 
@@ -65,14 +84,17 @@ static int copy(
 		if (n <= 0)
 			return n < 0 ? err_errno(e, "read it")
 				     : err_set(e, "it is shorter than it was");
-		if (place_add(in, piece, (size_t)n, e) < 0)
+		if (go_on(until_ms, e) < 0 ||
+			place_add(in, piece, (size_t)n, e) < 0)
 			return -1;
+		if (in->left % PIECE_BYTES < n && fdatasync(in->fd) < 0)
+			return err_errno(e, "keep it");
 	}
 	return place_end(p, in, e);
 }
 
 static int take_file(struct place_draft *p, int home, const struct jail_file *f,
-	struct err *e)
+	int64_t until_ms, struct err *e)
 {
 	auto_close int fd = jail_left_open(home, f->path, e);
 	struct place_incoming in = {.fd = -1};
@@ -88,7 +110,7 @@ static int take_file(struct place_draft *p, int home, const struct jail_file *f,
 		return err_set(e, "no file can have that name there");
 	r = place_begin(p, &in, name, st.st_size, e);
 	if (r == 0) {
-		r = copy(p, &in, fd, e);
+		r = copy(p, &in, fd, until_ms, e);
 		if (r < 0)
 			place_withdraw(p, &in);
 	}
@@ -99,13 +121,15 @@ static int take_file(struct place_draft *p, int home, const struct jail_file *f,
 static void take_files(struct place_draft *p, const struct config *cfg,
 	int home, const struct jail_files *files)
 {
+	int64_t until_ms = now_ms() + MOST_MS;
+
 	for (size_t i = 0; i < files->n; i++) {
 		const struct jail_file *f = &files->v[i];
 		struct err e = {0};
 
 		if (f->type == 'f' &&
 			transfer_matches(cfg->exam_hand_in, f->path) &&
-			take_file(p, home, f, &e) < 0)
+			take_file(p, home, f, until_ms, &e) < 0)
 			note(p, f->path, e.msg);
 	}
 	if (files->truncated)
@@ -146,12 +170,15 @@ static int hand_in(struct place_draft *p, const struct config *cfg,
 	*p = (struct place_draft){.dir = -1, .temp = -1};
 	if (cfg->lab.due_s && when_s > cfg->lab.due_s)
 		return err_set(e, "lab.deadline was before");
-	if (place_open(p, cfg, person, e) < 0)
+	alarm(LOCK_MS / 1000 + STEP_S);
+	if (place_open(p, cfg, person, LOCK_MS, e) < 0)
 		return -1;
+	alarm(STEP_S);
 	p->only_changed = true;
 	r = jail_left_list(home, &files, e);
 	if (r == 0) {
 		take_files(p, cfg, home, &files);
+		alarm(STEP_S);
 		r = commit(p, when_s, e);
 	}
 	jail_files_free(&files);

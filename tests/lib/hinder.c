@@ -18,6 +18,9 @@
  *	                    slept
  *	HINDER_CALLOC=NxM   there is no memory for N items of M bytes
  *	HINDER_FORK=FILE    there is no process while this file is there
+ *	HINDER_WRITE_MS=N   the disk is slow: a write of 8 KiB and more to a file
+ *	                    takes N ms
+ *	HINDER_ALARM_DEN=N  an alarm of alarm(2) waits for an Nth of the time
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -35,7 +39,7 @@
 
 #define SECOND_NS 1000000000
 
-static long speed = 1, jump_ms;
+static long speed = 1, jump_ms, write_ms, alarm_den;
 static size_t items, bytes;
 static atomic_long looks;
 static pid_t whom;
@@ -61,6 +65,8 @@ __attribute__((constructor)) static void read_environment(void)
 	whom = getpid();
 	speed = number("HINDER_SPEED", 1);
 	jump_ms = number("HINDER_JUMP_MS", 0);
+	write_ms = number("HINDER_WRITE_MS", 0);
+	alarm_den = number("HINDER_ALARM_DEN", 1);
 	if (missing)
 		sscanf(missing, "%zux%zu", &items, &bytes);
 	ahead = at == MAP_FAILED ? NULL : at;
@@ -128,6 +134,27 @@ int setitimer(__itimer_which_t which, const struct itimerval *restrict t,
 		soon.it_value =
 			(struct timeval){us / 1000000, us % 1000000};
 	return (int)syscall(SYS_setitimer, which, &soon, before);
+}
+
+unsigned alarm(unsigned seconds)
+{
+	int64_t us = seconds * INT64_C(1000000) / alarm_den;
+	const struct itimerval soon = {
+		.it_value = {us / 1000000, us % 1000000}};
+
+	return (unsigned)syscall(SYS_setitimer, ITIMER_REAL, &soon, NULL);
+}
+
+ssize_t write(int fd, const void *buf, size_t n)
+{
+	const struct timespec slow = {
+		write_ms / 1000, write_ms % 1000 * 1000000};
+	struct stat st;
+
+	if (write_ms && n >= 8192 && fstat(fd, &st) == 0 &&
+		S_ISREG(st.st_mode) && st.st_nlink)
+		nanosleep(&slow, NULL);
+	return syscall(SYS_write, fd, buf, n);
 }
 
 /* What poll() is where the compiler knows the size of the array. */

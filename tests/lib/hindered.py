@@ -52,6 +52,13 @@ def without_processes(base):
     return {"LD_PRELOAD": _library(base), "HINDER_FORK": str(file)}, file
 
 
+def slow_disk(base):
+    """Whose alarms come six times as soon, and each 16 KiB takes 25 ms: after
+    6.6 MB an alarm of a minute has come."""
+    return {"LD_PRELOAD": _library(base), "HINDER_WRITE_MS": "25",
+            "HINDER_ALARM_DEN": "6"}
+
+
 class Clocks:
     """What everything that a test starts takes for the time."""
 

@@ -193,6 +193,22 @@ def test_a_deadline_before_the_end_holds(host, exam):
     assert exam.of(ann) == {}
 
 
+def test_a_slow_disk_takes_nothing_away(host, exam):
+    """Two homes, one after the other, and each takes longer than a step may."""
+    slow = hindered.slow_disk(host.dir)
+    host.under = ["env", *(f"{k}={v}" for k, v in slow.items())]
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600, lab="quota = 100M\n")
+    s, t = ann.session("-q").start(), ann.session("-q", "--new").start()
+    for each, name in (s, "a.py"), (t, "b.py"):
+        each.run(f"_ = open({name!r}, 'w').write({name[0]!r} * (8 << 20))")
+    s.leave()
+    t.leave()
+    found = exam.until(ann, ["a.py", "b.py"])
+    assert found == {n: n[0] * (8 << 20) for n in ("a.py", "b.py")}
+
+
 # ---- the transcript ----
 
 def test_a_transcript_is_roots_and_whole_whatever_is_killed(host, exam):
