@@ -40,6 +40,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <syslog.h>
@@ -53,6 +54,10 @@
 /* How long an answer may take: a login waits for it, and then goes on without.
  */
 #define ANSWER_S 3
+/* Where the sockets of people lie; and how long one waits for another who makes
+ * theirs there. */
+#define SOCKETS_DIR SERVICE_DIR "/s"
+#define LOCK_MS 1000
 /* Most sessions that an answer has. */
 #define SESSIONS_MOST 10000
 
@@ -446,17 +451,58 @@ static int add_host(void *search, const struct hosts_state *h, int dir)
 	return r;
 }
 
+static bool is_empty(int dir)
+{
+	DIR *d = io_list(dir);
+	const struct dirent *entry;
+	bool any = !d;
+
+	while (d && !any && (entry = readdir(d)))
+		any = !path_is_dots(entry->d_name);
+	if (d)
+		closedir(d);
+	return !any;
+}
+
+/* A file system of the person's own, who could fill that of /run otherwise. It
+ * must be empty: another would hide sockets. Where it cannot be mounted, as in some
+ * containers, the directory alone is there. */
+static int mount_own(int dir, const char *path, uid_t uid)
+{
+	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	auto_close int here =
+		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat ours, above;
+	char options[96];
+
+	if (here < 0 || fstat(here, &ours) < 0 || fstat(dir, &above) < 0)
+		return -1;
+	if (ours.st_dev != above.st_dev || !is_empty(here))
+		return 0;
+	snprintf(options, sizeof(options),
+		"mode=0700,uid=%u,gid=0,size=64k,nr_inodes=%d", (unsigned)uid,
+		RUNDIR_IDS + 100);
+	if (mount("cellblock", path, "tmpfs", flags, options) == 0)
+		return 0;
+	return fchown(here, uid, (gid_t)-1);
+}
+
 /* Homes may be shared by the hosts, and sockets are of one: a person's lie in a
  * directory of this host. */
 static void make_socket_dir(uid_t uid)
 {
+	auto_close int dir = -1;
 	char path[64];
 
-	snprintf(path, sizeof(path), SERVICE_DIR "/s/%u", (unsigned)uid);
-	if ((mkdir(SERVICE_DIR "/s", 0711) < 0 && errno != EEXIST) ||
+	snprintf(path, sizeof(path), SOCKETS_DIR "/%u", (unsigned)uid);
+	if ((mkdir(SOCKETS_DIR, 0711) == 0 || errno == EEXIST) &&
+		chmod(SOCKETS_DIR, 0711) == 0)
+		dir = open(SOCKETS_DIR,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* Two logins at once mount one. Nobody else can open it to lock it. */
+	if (dir < 0 || io_lock(dir, LOCK_MS) < 0 ||
 		(mkdir(path, 0700) < 0 && errno != EEXIST) ||
-		chmod(SERVICE_DIR "/s", 0711) < 0 ||
-		chown(path, uid, (gid_t)-1) < 0)
+		mount_own(dir, path, uid) < 0)
 		syslog(LOG_ERR, "make %s: %m", path);
 }
 

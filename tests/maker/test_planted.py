@@ -43,6 +43,46 @@ while True:
 """
 
 
+def test_nobody_fills_the_host_s_run(host):
+    """Where there are several hosts the sockets of a person lie in /run."""
+    hosts = host.dir / "hosts"
+    hosts.mkdir(mode=0o700)
+    host.policy(f"[maker]\nhosts = {hosts}\n")
+    host.start()
+    ann, bob = host.people
+    for _ in range(2):
+        s, t = ann.session().start(), bob.session().start()
+        said = ann.asks(r"""
+import os
+place = f'/run/cellblock/s/{os.getuid()}'
+print(sorted(os.listdir(place)))
+n = size = 0
+try:
+    with open(place + '/large', 'wb', 0) as f:
+        while size < 1 << 24:
+            size += f.write(bytes(1 << 16))
+except OSError:
+    pass
+os.unlink(place + '/large')
+try:
+    while n < 9999:
+        os.symlink('x' * 4000, f'{place}/x{n}')
+        n += 1
+except OSError:
+    pass
+for i in range(n):
+    os.unlink(f'{place}/x{i}')
+print(size < 1 << 20, n < 3000)
+""")
+        assert said.splitlines()[0] == "['1']", said
+        assert said.splitlines()[1] == "True True", said
+        assert "running" in ann.run("--sessions", "--json").text
+        for each in s, t:
+            assert each.leave() == 0
+    with open(f"/proc/{host.holder.pid}/mounts") as f:
+        assert f.read().count(" /run/cellblock/s/") <= 3
+
+
 @KERNELS
 def test_what_it_hands_over_keeps_root_from_nothing(host, kernel):
     host.policy("")
