@@ -25,8 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Longest wait for a session to end, and the time between two looks. */
-#define END_MS 5000
+/* The time between two looks for a session's end. */
 #define END_LOOK_MS 20
 
 void ongoing_open_registry(const struct invocation *r, struct registry *list,
@@ -79,27 +78,77 @@ static int attach_to(const struct invocation *r,
 	return client_attach(sock, r->person.name, from, e);
 }
 
+/* Check that this person has not kept us waiting for too long: 0, or -1 with e.
+ */
+static int check_patience(const struct registry *list,
+	const struct registry_entry *to, struct err *e)
+{
+	char name[REGISTRY_NAME];
+
+	if (registry_patience_ms(list, to, REGISTRY_FOR_ANSWERS))
+		return 0;
+	registry_name(to, name, sizeof(name));
+	return err_set(e, "session %s is left out: others of %s do not answer",
+		name, to->user);
+}
+
+/* Reach a session of such a person: a socket, or -1 with e. */
+static int reach(const struct registry *list, const struct registry_entry *to,
+	struct err *e)
+{
+	int sock = check_patience(list, to, e) < 0
+			   ? -1
+			   : rundir_connect(to->dir, to->id, to->uid);
+
+	return sock < 0 && !e->msg[0]
+		       ? err_errno(e, "reach session %s/%d", to->user, to->id)
+		       : sock;
+}
+
+/* Copy the home of a session, if that is wanted: 0, or -1 with e. */
+static int save_home(const struct invocation *r, struct registry *list,
+	const struct registry_entry *to, struct err *e)
+{
+	int64_t began = now_ms();
+
+	if (!r->opt.save)
+		return 0;
+	if (check_patience(list, to, e) < 0)
+		return -1;
+	if (saving_copy(r, to, r->opt.save, e) == 0)
+		return 0;
+	registry_note_wait(list, to, REGISTRY_FOR_ANSWERS, now_ms() - began);
+	return -1;
+}
+
 /* End the session, wait until it is gone, and its place with it, and say what
  * ended. */
-static int end_session(
-	const struct registry_entry *to, const char *message, struct err *e)
+static int end_session(struct registry *list, const struct registry_entry *to,
+	const char *message, struct err *e)
 {
-	auto_close int sock = rundir_connect(to->dir, to->id, to->uid);
-	int64_t until = now_ms() + END_MS;
+	auto_close int sock = reach(list, to, e);
+	int64_t began = now_ms(), until;
 	char name[REGISTRY_NAME], what[128], line[2 * REGISTRY_NAME + 160];
 	/* A server answers when its session is over. */
 	bool gone = to->part;
 
 	if (sock < 0)
-		return err_errno(e, "reach session %d", to->id);
-	if (query_end(sock, to->part, message, e) < 0)
 		return -1;
+	if (query_end(sock, to->part, message, e) < 0) {
+		registry_note_wait(
+			list, to, REGISTRY_FOR_ANSWERS, now_ms() - began);
+		return -1;
+	}
+	began = now_ms();
+	until = began + registry_patience_ms(list, to, REGISTRY_FOR_ENDS);
 	while (!gone && now_ms() < until) {
 		auto_close int again = rundir_connect(to->dir, to->id, to->uid);
 
 		gone = again < 0 && errno != EAGAIN;
 		poll(NULL, 0, gone ? 0 : END_LOOK_MS);
 	}
+	registry_note_wait(
+		list, to, REGISTRY_FOR_ENDS, gone ? 0 : now_ms() - began);
 	registry_name(to, name, sizeof(name));
 	registry_describe(to, what, sizeof(what));
 	snprintf(line, sizeof(line), "%s session %s %s",
@@ -116,7 +165,8 @@ void ongoing_end_before(const struct invocation *r, int64_t began_s)
 	ongoing_open_registry(r, &list, REGISTRY_OWN);
 	for (size_t i = 0; i < list.n; i++)
 		if (list.v[i].answered && list.v[i].status.began < began_s)
-			run_must(end_session(&list.v[i], "the exam begins", &e),
+			run_must(end_session(&list, &list.v[i],
+					 "the exam begins", &e),
 				&e);
 	registry_free(&list);
 }
@@ -159,7 +209,7 @@ int ongoing_offer(const struct invocation *r)
 		status = 0;
 		break;
 	case REGISTRY_END:
-		run_must(end_session(which, NULL, &e), &e);
+		run_must(end_session(&list, which, NULL, &e), &e);
 		break;
 	case REGISTRY_BACK:
 		status = attach_to(r, which, &e);
@@ -282,7 +332,7 @@ static bool is_meant(const struct registry_entry *v, const char *id)
 }
 
 /* Show the message in all sessions that are meant. The exit status. */
-static int tell_many(const struct invocation *r, const struct registry *list)
+static int tell_many(const struct invocation *r, struct registry *list)
 {
 	const struct options *o = &r->opt;
 	char line[64], count[TEXT_HUMAN];
@@ -294,14 +344,15 @@ static int tell_many(const struct invocation *r, const struct registry *list)
 		const struct registry_entry *to = &list->v[i];
 		auto_close int sock = -1;
 		struct err e = {0};
+		int64_t began = now_ms();
 
 		if (!is_meant(to, o->session) || to->part)
 			continue;
-		sock = rundir_connect(to->dir, to->id, to->uid);
-		if (sock < 0)
-			err_errno(&e, "reach session %s/%d", to->user, to->id);
-		else
-			query_ask(sock, ATTACH_MESSAGE, o->message, &a, &e);
+		sock = reach(list, to, &e);
+		if (sock >= 0 &&
+			query_ask(sock, ATTACH_MESSAGE, o->message, &a, &e) < 0)
+			registry_note_wait(list, to, REGISTRY_FOR_ANSWERS,
+				now_ms() - began);
 		told += !e.msg[0];
 		failed |= !!e.msg[0];
 		if (e.msg[0])
@@ -339,8 +390,8 @@ static int end_sessions(const struct invocation *r, struct registry *list)
 		if (all && !is_meant(to, o->session))
 			continue;
 		own++;
-		if ((!o->save || saving_copy(r, to, o->save, &e) == 0) &&
-			end_session(to, o->message, &e) == 0)
+		if (save_home(r, list, to, &e) == 0 &&
+			end_session(list, to, o->message, &e) == 0)
 			continue;
 		terminal_refuse(&e);
 		failed = 1;

@@ -33,7 +33,8 @@
 #define REMOVE_MS 30000
 /* For the last close of the front end's socket. */
 #define CLOSE_S 5
-/* For what becomes of the home, to its first step: left() sets the alarm anew. */
+/* For what becomes of the home, to its first step: left() sets the alarm anew.
+ */
 #define LEFT_S 60
 /* The byte that comes with the home. No limit has this number. */
 #define HOME_COMES 0xff

@@ -131,12 +131,12 @@ ssize_t io_recv_strange(int sock, void *buf, size_t n, int flags);
  * keeps it. */
 int io_lock(int fd, int within_ms);
 
-/* True if read(2) would not wait. A process that is stopped behind poll(2) looks
- * once more: another may have read the bytes meanwhile. */
+/* True if read(2) would not wait. A process that is stopped behind poll(2)
+ * looks once more: another may have read the bytes meanwhile. */
 int io_is_readable(int fd);
 
-/* The entries of a directory that stays open, also with O_PATH: for the caller to
- * closedir(). NULL with errno. */
+/* The entries of a directory that stays open, also with O_PATH: for the caller
+ * to closedir(). NULL with errno. */
 DIR *io_list(int dir);
 
 /* Set or clear O_NONBLOCK. 0, or -1 with errno. */

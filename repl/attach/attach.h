@@ -398,6 +398,7 @@ struct registry_entry {
 	char user[64];
 	bool answered;
 	int64_t keyed_ms;	     /* now_ms() when the last key came */
+	int64_t waited_ms[2];	     /* registry_patience_ms() */
 	struct attach_status status; /* no answer: `pid` and `began` alone */
 };
 
@@ -425,6 +426,15 @@ struct registry {
 int registry_open(struct registry *r, const struct rundir_of *of,
 	const char *user, enum registry_scope scope, struct err *e);
 void registry_free(struct registry *r);
+
+/* How long a person may still keep us waiting, with all of their sessions
+ * together; and note how long one has. Many are told or ended one after the
+ * other, and a planted one may say nothing. */
+enum registry_wait { REGISTRY_FOR_ANSWERS, REGISTRY_FOR_ENDS };
+int64_t registry_patience_ms(const struct registry *r,
+	const struct registry_entry *v, enum registry_wait what);
+void registry_note_wait(struct registry *r, const struct registry_entry *v,
+	enum registry_wait what, int64_t ms);
 
 /* Write what an entry has: "of 14:02 · 4 cells · 2 files". */
 void registry_describe(const struct registry_entry *v, char *buf, size_t size);

@@ -121,8 +121,8 @@ int query_end(int sock, int number, const char *text, struct err *e)
 }
 
 /* In a child: ask for the list, and write its bytes to the pipe. A planted
- * process may answer with any file: io_sealed_size() knows those that hold nobody
- * up until they are closed. */
+ * process may answer with any file: io_sealed_size() knows those that hold
+ * nobody up until they are closed. */
 static _Noreturn void copy_list(int sock, int to)
 {
 	const int keep[] = {sock, to};
@@ -147,7 +147,8 @@ static _Noreturn void copy_list(int sock, int to)
 }
 
 /* Read what the child writes, until `until_ms`. 0, or -1 with e: not all. */
-static int take_list(int from, int64_t until_ms, struct strbuf *b, struct err *e)
+static int take_list(
+	int from, int64_t until_ms, struct strbuf *b, struct err *e)
 {
 	struct pollfd p = {.fd = from, .events = POLLIN};
 	char buf[16 << 10];

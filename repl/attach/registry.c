@@ -34,6 +34,8 @@
 #define SILENT_MS (10 * 60 * 1000)
 /* The longest wait for all silent sessions of one person together. */
 #define PERSON_MS 3000
+/* The longest wait for them while they are told something, or end. */
+#define PATIENCE_MS 5000
 
 /* The session gave no answer: note what can be seen from outside. */
 static void look_from_outside(struct registry_entry *v, int sock)
@@ -178,6 +180,30 @@ void registry_free(struct registry *r)
 	free(r->v);
 	free(r->elsewhere);
 	*r = (struct registry){0};
+}
+
+/* The entry in which the waits for all sessions of this person are noted. */
+static struct registry_entry *first_of(const struct registry *r, uid_t uid)
+{
+	struct registry_entry *v = r->v;
+
+	while (v->uid != uid)
+		v++;
+	return v;
+}
+
+int64_t registry_patience_ms(const struct registry *r,
+	const struct registry_entry *v, enum registry_wait what)
+{
+	int64_t left = PATIENCE_MS - first_of(r, v->uid)->waited_ms[what];
+
+	return left > 0 ? left : 0;
+}
+
+void registry_note_wait(struct registry *r, const struct registry_entry *v,
+	enum registry_wait what, int64_t ms)
+{
+	first_of(r, v->uid)->waited_ms[what] += ms;
 }
 
 static bool is_own(const struct registry_entry *v)

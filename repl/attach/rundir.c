@@ -236,8 +236,8 @@ size_t rundir_list(int dir, int *ids, size_t max)
 	return n;
 }
 
-/* A stopped session counts: its queue is full (EAGAIN). Where there is none, the
- * sockets without a listener are removed. */
+/* A stopped session counts: its queue is full (EAGAIN). Where there is none,
+ * the sockets without a listener are removed. */
 static bool has_session(int dir, uid_t uid)
 {
 	int ids[RUNDIR_IDS];

@@ -189,8 +189,7 @@ static int hand_in(struct handin *h, struct err *e)
 
 	/* The moment that counts is the one at which all has come. */
 	if (now_if_in_time(h, e) < 0 ||
-		place_open(&h->place, h->cfg, h->who, PLACE_LOCK_MS, e) <
-			0 ||
+		place_open(&h->place, h->cfg, h->who, PLACE_LOCK_MS, e) < 0 ||
 		take_files(h, e) < 0)
 		return -1;
 	when = now_if_in_time(h, e);
@@ -213,8 +212,8 @@ void handin_serve(int sock, const struct handin_ask *ask,
 		r = config_check_command(cfg, "submit", &e);
 	if (r == 0)
 		r = fresh ? hand_in(&h, &e)
-			  : place_open(&h.place, cfg, person,
-				    PLACE_LOCK_MS, &e);
+			  : place_open(
+				    &h.place, cfg, person, PLACE_LOCK_MS, &e);
 	/* Who reads the answer finds no half version, and no lock. */
 	place_close(&h.place);
 	if (r < 0)

@@ -154,8 +154,8 @@ int place_read(
 int place_course(const struct config_lab *lab, struct err *e);
 
 /* Open and lock the directory of a person, and read the newest record; another
- * hand-in of the person's is waited for so long. place_close() must follow either
- * way. 0, or -1 with e. */
+ * hand-in of the person's is waited for so long. place_close() must follow
+ * either way. 0, or -1 with e. */
 #define PLACE_LOCK_MS 10000
 int place_open(struct place_draft *p, const struct config *cfg,
 	const char *person, int lock_ms, struct err *e);

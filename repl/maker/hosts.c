@@ -465,8 +465,8 @@ static bool is_empty(int dir)
 }
 
 /* A file system of the person's own, who could fill that of /run otherwise. It
- * must be empty: another would hide sockets. Where it cannot be mounted, as in some
- * containers, the directory alone is there. */
+ * must be empty: another would hide sockets. Where it cannot be mounted, as in
+ * some containers, the directory alone is there. */
 static int mount_own(int dir, const char *path, uid_t uid)
 {
 	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;

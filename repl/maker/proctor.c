@@ -339,8 +339,8 @@ static void end_sessions(const struct person *person, struct proctor_row *rows,
 
 	for (size_t i = 0; i < n; i++) {
 		any |= rows[i].ends = is_from_before(&rows[i], begin_s);
-		snprintf(rows[i].name, sizeof(rows[i].name), "%s",
-			person->name);
+		snprintf(
+			rows[i].name, sizeof(rows[i].name), "%s", person->name);
 	}
 	if (any)
 		tell(person, rows, n, begin_s, true, "the exam begins");

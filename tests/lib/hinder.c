@@ -18,9 +18,9 @@
  *	                    slept
  *	HINDER_CALLOC=NxM   there is no memory for N items of M bytes
  *	HINDER_FORK=FILE    there is no process while this file is there
- *	HINDER_WRITE_MS=N   the disk is slow: a write of 8 KiB and more to a file
- *	                    takes N ms
- *	HINDER_ALARM_DEN=N  an alarm of alarm(2) waits for an Nth of the time
+ *	HINDER_WRITE_MS=N   the disk is slow: a write of 8 KiB and more to a
+ *file takes N ms HINDER_ALARM_DEN=N  an alarm of alarm(2) waits for an Nth of
+ *the time
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -131,8 +131,7 @@ int setitimer(__itimer_which_t which, const struct itimerval *restrict t,
 		     speed;
 
 	if (which == ITIMER_REAL)
-		soon.it_value =
-			(struct timeval){us / 1000000, us % 1000000};
+		soon.it_value = (struct timeval){us / 1000000, us % 1000000};
 	return (int)syscall(SYS_setitimer, which, &soon, before);
 }
 
@@ -190,5 +189,5 @@ pid_t fork(void)
 		errno = EAGAIN;
 		return -1;
 	}
-	return ((pid_t (*)(void))dlsym(RTLD_NEXT, "fork"))();
+	return ((pid_t(*)(void))dlsym(RTLD_NEXT, "fork"))();
 }

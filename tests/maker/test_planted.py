@@ -8,6 +8,7 @@ import pytest
 
 import hosttree
 from test_attacks import KERNELS, STUCK
+from test_exam_end import PLANTED as SILENT
 from world import PATIENCE
 
 PLANTED = STUCK + r"""
@@ -41,6 +42,33 @@ while True:
                 except OSError:
                     pass
 """
+
+
+def test_who_says_nothing_delays_nobody_who_is_told_or_ended(host):
+    """As many sockets as a directory may have, of each person but one."""
+    host.policy("")
+    host.start()
+    ann, bob = host.people
+    sessions = [p.session().start() for p in (ann, bob)]
+    silent = [p.python(SILENT, "1", "900") for p in (ann, bob)]
+    for p in silent:
+        assert p.stdout.readline() == "ready\n", p.stderr.read()
+    try:
+        for args in (("--message", "everybody", "soon is lunch"),
+                     ("--end", "everybody")):
+            r = subprocess.run(
+                [*host.inside(), str(host.binary), *args], check=False,
+                capture_output=True, text=True, timeout=30 * PATIENCE,
+                stdin=subprocess.DEVNULL, env={"PATH": "/usr/bin"})
+            assert "others of " in r.stderr and r.returncode == 1
+            for s in sessions:
+                s.expect("soon is lunch")
+    finally:
+        for p in silent:
+            p.kill()
+            p.communicate()
+    for s in sessions:
+        s.wait_exit()
 
 
 def test_nobody_fills_the_host_s_run(host):

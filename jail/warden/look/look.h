@@ -320,8 +320,8 @@ enum tally_waits {
 	TALLY_FREE,    /* it can be asked now */
 	TALLY_ASKED,   /* or cannot be asked yet; the jail goes on */
 	TALLY_STOPPED, /* the jail is stopped until it has answered */
-	TALLY_SHOWN,   /* nobody acts on the verdict: there is none, and what the
-			* helper has said is left to who does */
+	TALLY_SHOWN, /* nobody acts on the verdict: there is none, and what the
+		      * helper has said is left to who does */
 };
 
 /* Only tally.c writes it. */
