@@ -59,6 +59,7 @@ struct http_session {
 	bool serves; /* the request is not done */
 	bool hurried;
 	bool known;	 /* a client has got the id */
+	bool gone;	 /* free_gone() frees it */
 	int64_t left_ms; /* since when the response has no client, or was over
 			  */
 };
@@ -113,28 +114,44 @@ static void end_jail(struct sessions *s, struct http_session *se)
 	se->jail = NULL;
 }
 
-/* Take a session out of the list, and free it. */
+/* End all of a session but its place in the list: somebody may walk along
+ * that. Nobody finds it from now on. */
 static void forget_session(struct sessions *s, struct http_session *se)
 {
-	struct http_session **at = &s->first;
-
-	while (*at != se)
-		at = &(*at)->next;
-	*at = se->next;
 	end_jail(s, se);
 	request_fini(&se->request);
 	terms_fini(&se->terms);
 	response_close(&se->response);
 	free(se->why);
-	free(se);
+	se->why = NULL;
+	se->id[0] = '\0';
+	se->serves = false;
+	se->gone = true;
+}
+
+/* Free the sessions that are forgotten. Nobody may be walking along the list.
+ */
+static void free_gone(struct sessions *s)
+{
+	struct http_session **at = &s->first, *se;
+
+	while ((se = *at)) {
+		if (!se->gone) {
+			at = &se->next;
+			continue;
+		}
+		*at = se->next;
+		free(se);
+	}
 }
 
 void sessions_close(struct sessions *s)
 {
 	if (!s)
 		return;
-	while (s->first)
-		forget_session(s, s->first);
+	for (struct http_session *se = s->first; se; se = se->next)
+		forget_session(s, se);
+	free_gone(s);
 	free(s);
 }
 
@@ -567,13 +584,9 @@ void sessions_end(struct sessions *s, struct http_session *se, const char *why)
 
 void sessions_sweep(struct sessions *s)
 {
-	struct http_session *next;
-
-	for (struct http_session *se = s->first; se; se = next) {
-		next = se->next;
+	for (struct http_session *se = s->first; se; se = se->next)
 		if (se->id[0] && tenants_is_gone(s->rules.tenants, se->peer))
 			sessions_end(s, se, "its tenant is gone");
-	}
 }
 
 /* ---- terms ---- */
@@ -746,10 +759,9 @@ static bool is_ready(const struct pollfd *p)
 
 void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
 {
-	struct http_session *se = s->first, *next;
+	struct http_session *se = s->first;
 
-	for (size_t at = 0; se && at + CELLS_POLLS <= n; se = next) {
-		next = se->next;
+	for (size_t at = 0; se && at + CELLS_POLLS <= n; se = se->next) {
 		if (!se->cells)
 			continue;
 		if (se->serves || is_ready(p + at))
@@ -766,6 +778,7 @@ void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
 		if (cells_is_over(se->cells) || !se->known)
 			retire_session(s, se, cells_why_over(se->cells));
 	}
+	free_gone(s);
 }
 
 /* Give a session a jail. False: the pool has none yet. */
@@ -797,13 +810,10 @@ void sessions_start(struct sessions *s)
 {
 	const struct config_serve *c = &s->rules.cfg->serve;
 	int waiting = 0, room = c->sessions - (int)sessions_count(s);
-	struct http_session *next;
 
-	for (struct http_session *se = s->first; se; se = next) {
-		next = se->next;
+	for (struct http_session *se = s->first; se; se = se->next)
 		if (!se->jail && se->serves && !start_session(s, se))
 			waiting++;
-	}
 	pool_want(s->rules.pool, 0, SPEC_SESSION, waiting,
 		c->spare < room ? c->spare
 		: room > 0	? room

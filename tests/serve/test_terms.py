@@ -65,6 +65,39 @@ def test_a_session_ends_at_its_own_lifetime(lasting, streams):
     ends_with(session, "lifetime limit: 1.5 s")
 
 
+def read_error(s):
+    data = b""
+    while b"event: error" not in data:
+        more = s.recv(65536)
+        assert more, data
+        data += more
+    return data
+
+
+def test_an_end_in_a_stream_takes_no_session_along(serve):
+    """Of sessions that are over the server keeps as many as may live: the
+    oldest goes when one more ends. Where that one still tells its client so, it
+    is not among those that are kept, and the oldest is its neighbour."""
+    server = serve("-s", "serve.sessions=2", "-s", "serve.sessions_per_client=2")
+    life, over = {"lifetime_ms": 6000}, []
+    first = begin(server, limits=life)
+    for _ in range(2):
+        over.append(begin(server))
+        over[-1].cell("exit()")
+        ends_with(over[-1], "a cell left it")
+        assert first("POST", "/extend", life).status == 200
+    third = begin(server, limits={"lifetime_ms": 1500})
+    with third.begin("import time; time.sleep(9)", True) as s:
+        assert b"lifetime limit: 1.5 s" in read_error(s)
+    ends_with(third, "lifetime limit")
+    last = begin(server)
+    assert first("POST", "/extend", life).status == 200
+    with first.begin("import time; time.sleep(9)", True) as s:
+        assert b"lifetime limit" in read_error(s)
+    assert last.show("1") == "1\n"
+    assert [one("GET").status for one in over] == [404, 410]
+
+
 def test_a_session_is_extended_within_the_configured_lifetime(serve):
     server = serve("-s", "session.lifetime=1m")
     session = begin(server, limits={"lifetime_ms": 2000})
