@@ -174,6 +174,9 @@ bool emit_json(struct strbuf *b, const char *key, const char *s, size_t n)
 	json_t *v;
 	bool fits;
 
+	/* emit_key() would take a blank at the end for our own. */
+	while (n > 0 && s[n - 1] == ' ')
+		n--;
 	for (size_t i = 0; i < n; i++)
 		if (s[i] < ' ' || s[i] > '~')
 			return false;

@@ -69,7 +69,7 @@ static void parse(const char *text, size_t n, int session)
 	strbuf_free(&why.description);
 }
 
-/* The bundle is one member of an object. */
+/* The bundle is one member of an object, whatever the value before it is. */
 static void check_bundle(const struct report *r)
 {
 	struct strlist notes = {0};
@@ -77,10 +77,12 @@ static void check_bundle(const struct report *r)
 	json_t *v;
 
 	emit_open(&b, NULL, '{');
+	if (!r->json.p || !emit_json(&b, "value", r->json.p, r->json.n))
+		emit_word(&b, "value", "null");
 	bundle_add(&b, r);
 	emit_close(&b, '}');
 	v = json_loadb(b.s, b.n, JSON_ALLOW_NUL, NULL);
-	must(v != NULL && json_object_size(v) == 1);
+	must(v != NULL && json_object_size(v) == 2);
 	json_decref(v);
 	strbuf_free(&b);
 	bundle_list_notes(&notes, r);
