@@ -28,8 +28,10 @@
 #define HEADERS_MAX 3
 /* Most bytes that we read of a body that no handler wants. */
 #define UNWANTED_BYTES (64 << 10)
-/* Memory for all bodies: so many times the longest. */
+/* Memory for all bodies: so many times the longest. One client can have all of
+ * it but this part (1/4), which is left to others. */
 #define BODIES 8
+#define OTHERS_DEN 4
 
 struct header {
 	const char *name;
@@ -365,25 +367,48 @@ static void take_head(void *arg, struct connections_client *c)
 
 /* ---- the body ---- */
 
-/* The oldest body that is not whole yet. */
+/* The oldest body but this one that is not whole yet: of its client, if that is
+ * over its share, or else of anybody. */
 static struct exchange *find_oldest(
-	const struct http *h, const struct exchange *except)
+	const struct http *h, const struct exchange *except, bool over_share)
 {
 	struct exchange *oldest = NULL;
 
 	for (struct exchange *x = h->exchanges; x; x = x->next)
-		if (x->body.n > 0 && !x->whole && x != except)
+		if (x->body.n > 0 && !x->whole && x != except &&
+			(!over_share ||
+				connections_is_same(x->peer, except->peer)))
 			oldest = x;
 	return oldest;
+}
+
+/* True if this client has more than its share of all bodies with `n` bytes
+ * more. A request that runs has its body until it is answered. */
+static bool is_over_share(
+	const struct http *h, size_t n, struct connections_peer who)
+{
+	const size_t all = BODIES * h->rules.body;
+	const size_t share = all - all / OTHERS_DEN;
+
+	if (h->held + n <= share)
+		return false;
+	for (const struct exchange *x = h->exchanges; x; x = x->next)
+		if (connections_is_same(x->peer, who))
+			n += x->body.n;
+	return n > share;
 }
 
 /* Make room for `n` bytes of a body: refuse the requests with the oldest
  * bodies. */
 static bool make_room(struct http *h, size_t n, const struct exchange *except)
 {
-	while (h->held + n > BODIES * h->rules.body) {
-		struct exchange *oldest = find_oldest(h, except);
+	for (;;) {
+		bool over = is_over_share(h, n, except->peer);
+		struct exchange *oldest;
 
+		if (!over && h->held + n <= BODIES * h->rules.body)
+			return true;
+		oldest = find_oldest(h, except, over);
 		if (!oldest)
 			return false;
 		drop_body(oldest);
@@ -391,7 +416,6 @@ static bool make_room(struct http *h, size_t n, const struct exchange *except)
 		add_words(oldest, 503, many);
 		answer_early(oldest);
 	}
-	return true;
 }
 
 static void keep_body(struct exchange *x, const char *p, size_t n)

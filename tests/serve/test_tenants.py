@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """cellblock --serve: tenants, each with tokens, files, sessions and limits of
 its own."""
+import contextlib
+import json
 import os
 import re
+import select
 
 import pytest
 
-from client import JSON, Tenant
+import hosttree
+from client import JSON, Tenant, read_all, request
 from test_sessions import SESSIONS, Session
 
 TWO = "# who may ask\n\nann: apple\nbob: banana\n\nann:\tavocado\r\n"
@@ -232,3 +236,40 @@ def test_events_are_not_another_tenants(two):
     assert bob("POST", session.path + "/extend",
                {"lifetime_ms": 1}).status == 404
     assert ann("GET", events).body == r.body
+
+
+def test_long_requests_of_one_leave_room_for_another(serve, tokens):
+    """Whether they run, or never end: a quarter of the memory is the others'."""
+    server = serve(*tokens.write(TWO).args, "-s", "serve.request=1M")
+
+    def body_of(code, size):
+        return json.dumps({"input": code, "pad": "x" * size}).encode()
+
+    def head(token, body):
+        return request("POST", "/eval", b"", "Content-Type: application/json",
+                       f"Authorization: Bearer {token}",
+                       f"Content-Length: {len(body)}")
+
+    with contextlib.ExitStack() as stack:
+        def send(data):
+            s = stack.enter_context(server.connect())
+            with contextlib.suppress(OSError):
+                s.sendall(data)
+            return s
+
+        def refused(n, of):
+            hosttree.until(lambda: len(select.select(of, [], [], 0)[0]) == n,
+                           f"{n} are refused")
+
+        slow = body_of("print(6 * 7)", 500_000)
+        his = send(head("banana", slow) + slow[:400_000])
+        runs = body_of("import signal; signal.pause()", 900_000)
+        running = [send(head("apple", runs) + runs) for _ in range(10)]
+        refused(4, running)
+        endless = [send(head("apple", runs) + runs[:800_000])
+                   for _ in range(10)]
+        refused(9, endless)             # as much is left of its share
+        his.sendall(slow[400_000:])
+        hosttree.until(lambda: select.select([his], [], [], 0)[0], "it ran")
+        assert b"200 OK" in (got := his.recv(65536)) and b"42" in got, got
+        assert b"too many long requests" in read_all(endless[0])
