@@ -9,12 +9,17 @@
 # The live guest evaluates no expression, and lists no attributes of an object
 # whose class has a say in that: Wants says that a copy is to answer (trial.c).
 # In the copy (S.trial) all of that is done.
+#
+# A class can also have a say where Python looks for a name: a key of a dict
+# may define its own == and hash, and so may a class. Where is_odd() finds no
+# such key, Python looks; elsewhere looked() does. Kinds are compared by "is".
 if not S.site:
     part("customize")
     customize()
 os = site.os
 re, reprlib = stdlib("re"), stdlib("reprlib")
-kwlist = stdlib("keyword").kwlist
+kwlist = (*stdlib("keyword").kwlist,)
+is_same_as, repeat = stdlib("_operator").is_, stdlib("itertools").repeat
 
 ANSWER_MAX = 60 * 1024  # WIRE_ANSWER_MAX
 CANDIDATES_MAX, CANDIDATE_MAX = 500, 200
@@ -22,10 +27,10 @@ VALUE_MAX = 60
 SUFFIXES = (".py", ".so", ".pyc")
 IDENT = r"[^\W\d]\w*"
 DOTTED = IDENT + r"(?:\." + IDENT + ")*"
-# The real ones, whatever a metaclass of the user's defines. It may define == of
-# classes, too: they are compared with "is".
+# The real ones, whatever a metaclass of the user's defines.
 mro_of = type.__dict__["__mro__"].__get__
 class_name = type.__dict__["__name__"].__get__
+module_name = type.__dict__["__module__"].__get__
 dict_of = type.__dict__["__dict__"].__get__
 # What opens or closes something, and where strings end.
 MARK = re.compile("#[^\n]*|\"\"\"|'''|[]['\"(){}]")
@@ -38,9 +43,15 @@ S.listed = {}  # directory -> (mtime, the modules in it)
 WANTS_MAX = 200
 # A class that defines one of these decides what dir() says.
 LISTS = "__dir__", "__getattribute__", "__getattr__"
-FIELDS = "getset_descriptor", "member_descriptor"  # they run C alone
 flags_of = type.__dict__["__flags__"].__get__
 HEAP = 1 << 9
+# A member lies in the object itself. A getter may ask what the object holds.
+STORED = type(type.__dict__["__mro__"])
+GETTER = type(type.__dict__["__dict__"])
+BUILTIN = type(len), type(str.join), type(object.__init__), type(
+    dict.__dict__["fromkeys"])
+BINDING = (type(stdlib), type, *BUILTIN)  # what their __get__ does is known
+PROXIES = stdlib("_weakref").ProxyType, stdlib("_weakref").CallableProxyType
 # What dir() of a frame leaves out (pandas' _accessors and _hidden_attrs).
 FRAME_HIDES = "sparse", "tshift", "get_values"
 
@@ -94,23 +105,51 @@ def shown(text):
         "unicode_escape").decode() for c in text)
 
 
+def is_one(kind, kinds):
+    return any(kind is k for k in kinds)
+
+
+def has_odd_keys(space):
+    return not all(map(is_same_as, map(type, [*space]), repeat(str)))
+
+
+def looked(space, name):
+    "(True, space[name]) of a dict, or of that of a class"
+    if not has_odd_keys(space):
+        return (True, space[name]) if name in space else (False, None)
+    for key, value in list(space.items()):
+        if type(key) is str and key == name:
+            return True, value
+    return False, None
+
+
+def is_odd(o):
+    "whether a class has keys with which Python may run code of the user's"
+    kind = type(o)
+    classes = mro_of(kind)
+    if issubclass(kind, type):
+        classes = (*classes, *mro_of(o))
+    return any(flags_of(c) & HEAP and has_odd_keys(dict_of(c))
+               for c in classes)
+
+
 def found(text):
     "(True, object) of a name"
     for space in NS, vars(builtins):
-        for name, value in list(space.items()):  # other keys define their ==
-            if type(name) is str and name == text:
-                return True, value
+        ok, value = looked(space, text)
+        if ok:
+            return ok, value
     return False, None
 
 
 def is_replaced(o, name):
     "whether a class of the user's computes __class__ or __dict__"
     said = [dict_of(c)[name] for c in mro_of(type(o)) if name in dict_of(c)]
-    return any(class_name(type(s)) not in FIELDS for s in said)
+    return not all(is_one(type(s), (STORED, GETTER)) for s in said)
 
 
 def own_dict(o):
-    if is_replaced(o, "__dict__"):
+    if is_odd(o) or is_replaced(o, "__dict__"):
         return {}
     try:
         own = object.__getattribute__(o, "__dict__")
@@ -122,34 +161,46 @@ def own_dict(o):
 def stored(o, name):
     "(True, value) of an attribute, if no code of the user's is needed for it"
     kind = type(o)
+    if is_odd(o):
+        return False, None
     if issubclass(kind, type):
         for c in mro_of(o):
             if name in dict_of(c):
                 return plain(dict_of(c)[name])
     else:
-        own = own_dict(o)
-        if name in own:
-            return True, own[name]
+        ok, value = looked(own_dict(o), name)
+        if ok:
+            return ok, value
     for c in mro_of(kind):
         if name in dict_of(c):
             value = dict_of(c)[name]
-            if class_name(type(value)) in FIELDS:
-                try:
-                    return True, value.__get__(o, kind)
-                except Exception:
-                    return False, None
-            return plain(value)
+            if type(value) is not STORED and not gets_alone(
+                    value, c, kind, name):
+                return plain(value)
+            try:
+                return True, value.__get__(o, kind)
+            except Exception:
+                return False, None
     return False, None
+
+
+def gets_alone(value, owner, kind, name):
+    "whether it is a getter that is known to run nothing but itself"
+    if type(value) is not GETTER or flags_of(owner) & HEAP:
+        return False
+    if name in ("__doc__", "__text_signature__"):
+        return is_one(kind, BINDING)
+    return is_of_pandas(module_name(owner)) or (
+        kind is owner and module_name(kind) == "numpy")
 
 
 def plain(value):
     kind = type(value)
     if kind is staticmethod or kind is classmethod:
         return True, value.__func__
-    special = any("__get__" in dict_of(c) for c in mro_of(kind))
-    if special and class_name(kind) not in (
-            "function", "method_descriptor", "builtin_function_or_method",
-            "wrapper_descriptor", "classmethod_descriptor", "type"):
+    special = is_odd(value) or any("__get__" in dict_of(c)
+                                   for c in mro_of(kind))
+    if special and not is_one(kind, BINDING):
         return False, None
     return True, value
 
@@ -211,7 +262,7 @@ def candidates(text):
     if opened and text[opened[-1]] == "(" and before.endswith(("(", ",")):
         names = keywords(text, opened[-1], pairs)
     if typed:
-        names += [*map_str(NS), *vars(builtins), *kwlist]
+        names += [*map_str(NS), *map_str(vars(builtins)), *kwlist]
     if before.endswith((")", "]", "'", '"')):
         names = []
     return typed, starting(typed, names)
@@ -349,9 +400,9 @@ def lists_itself(o):
     "whether dir(o) may run code of the user's"
     kind = type(o)
     if kind is type(sys):
-        return "__dir__" in vars(o)
-    return bool(listers(o)) or is_replaced(o, "__class__") or \
-        is_replaced(o, "__dict__")
+        return looked(vars(o), "__dir__")[0]
+    return is_odd(o) or is_one(kind, PROXIES) or bool(listers(o)) or \
+        is_replaced(o, "__class__") or is_replaced(o, "__dict__")
 
 
 def listers(o):
@@ -362,9 +413,8 @@ def listers(o):
 def attributes(o, text):
     "the attributes of the value of an expression"
     columns = frame_columns(o)
-    if columns or lists_itself(o) and not may_run(text):
-        names = [n for d in (own_dict(o), *map(dict_of, mro_of(type(o))))
-                 for n in d] + columns
+    if columns or not lists_itself(o) or not may_run(text):
+        names = names_of(o) + columns
     else:
         try:
             names = dir(o)
@@ -375,10 +425,19 @@ def attributes(o, text):
             if type(n) is str and n.isidentifier() and n not in hidden]
 
 
+def names_of(o):
+    "what dir() says of an object whose class has no say in that"
+    kind = type(o)
+    dicts = [vars(o)] if kind is type(sys) else map(dict_of, mro_of(o)) \
+        if issubclass(kind, type) else (
+            own_dict(o), *map(dict_of, mro_of(kind)))
+    return [n for d in dicts for n in [*d]]
+
+
 def frame_columns(o):
     """the labels of a frame of pandas, if no code of the user's is needed for
     them: then dir() is not, and it takes ten times as long in a copy"""
-    ok = bool(listers(o)) and all(
+    ok = not is_odd(o) and bool(listers(o)) and all(
         is_of_pandas(dict_of(c).get("__module__")) for c in listers(o))
     for name in "_mgr", "axes":
         ok, o = stored(o, name) if ok else (False, None)
@@ -402,12 +461,12 @@ def keys_of(text, end, pairs):
         except Exception:
             pass
     return [k for k, _ in zip(keys, range(LOOKS))
-            if type(k) in (str, int, bytes)]
+            if is_one(type(k), (str, int, bytes))]
 
 
 def has_labels(o):
     classes = mro_of(type(o))
-    return any("_ipython_key_completions_" in dict_of(c) or
+    return is_odd(o) or any("_ipython_key_completions_" in dict_of(c) or
                class_name(c) in ("ndarray", "void") or
                is_of_pandas(dict_of(c).get("__module__")) for c in classes)
 
@@ -515,23 +574,34 @@ def listed(folder):
 
 
 def top_modules():
-    names = set(sys.builtin_module_names)
-    for folder in list(sys.path):
-        if type(folder) is str:
-            names |= listed(folder)
+    names = set(builtin_modules())
+    for folder in texts_in(sys.path):
+        names |= listed(folder)
     return [n for n in names if n != "__main__"]
+
+
+def builtin_modules():
+    return texts_in(sys.builtin_module_names)
+
+
+def texts_in(some):
+    "those in a list or a tuple, whatever else it is"
+    for kind in list, tuple:
+        if issubclass(type(some), kind):
+            return [s for s in kind.__iter__(some) if type(s) is str]
+    return []
 
 
 def folders(package):
     "where a package's modules lie"
-    module = sys.modules.get(package)
-    if module is not None:
-        try:
-            return [p for p in vars(module).get("__path__", ())]
-        except Exception:
-            return []
-    return [os.path.join(p, *package.split(".")) for p in list(sys.path)
-            if type(p) is str]
+    ok, module = looked(S.modules, package)
+    if not ok or module is None:
+        return [os.path.join(p, *package.split("."))
+                for p in texts_in(sys.path)]
+    path = looked(own_dict(module), "__path__")[1]
+    if type(path) is not list:  # of a namespace: it looks for its parts anew
+        path = stored(path, "_path")[1]
+    return texts_in(path)
 
 
 def submodules(package):
@@ -540,12 +610,13 @@ def submodules(package):
 
 def module_names(name):
     "what a module defines: by asking it if it is loaded, by reading it if not"
-    if name in sys.modules:
-        return attributes(sys.modules[name], name)
-    if name in sys.builtin_module_names:
+    ok, module = looked(S.modules, name)
+    if ok:
+        return attributes(module, name)
+    if name in builtin_modules():
         return attributes(stdlib(name), name)
     head, _, tail = name.rpartition(".")
-    for folder in folders(head) if head else list(sys.path):
+    for folder in folders(head) if head else texts_in(sys.path):
         for path in os.path.join(folder, tail + ".py"), \
                 os.path.join(folder, tail, "__init__.py"):
             try:
@@ -592,8 +663,9 @@ def difference(text):
 def the_object(text):
     "the object that a dotted name, or any expression, names"
     text = text.strip()
-    if text in sys.modules and not found(text.split(".")[0])[0]:
-        return sys.modules[text]
+    ok, module = looked(S.modules, text)
+    if ok and not found(text.split(".")[0])[0]:
+        return module
     pairs = scan(text)[3]
     if start_of(text, len(text), pairs) == 0:
         ok, o = known_before(text, len(text), pairs)
@@ -643,7 +715,7 @@ def doc(text):
 def matching(text):
     "the names, or attributes of an object, that a pattern such as *int* names"
     head, _, pattern = text.rpartition(".")
-    names = [*map_str(NS), *vars(builtins)]
+    names = [*map_str(NS), *map_str(vars(builtins))]
     try:
         if head:
             names = attributes(the_object(head), head)

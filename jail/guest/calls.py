@@ -7,7 +7,7 @@
 # Leaves:    nothing, and runs no code of the user's: inspect would, and so
 #            would the repr of anything but a builtin's own value
 FUNCTION, METHOD = type(stdlib), type(SHORT.repr)
-UNBOUND = type(str.join), type(object.__init__)
+UNBOUND = BUILTIN[1:3]
 PLAIN = type(None), bool, int, float, complex, str, bytes
 EMPTY = {tuple: "()", list: "[]", dict: "{}"}
 DEFAULT_MAX, TEXT_MAX, SIGNATURE_MAX = 30, 2000, 1000
@@ -29,7 +29,8 @@ def called(text, end, pairs):
         is_class = issubclass(type(holder), type)
         made = maker(mro_of(holder if is_class else type(holder)), (name,))
         bound = type(made) is classmethod or (
-            made is o and not is_class and type(o) in (FUNCTION, *UNBOUND))
+            made is o and not is_class and is_one(
+                type(o), (FUNCTION, *UNBOUND)))
     return parameters(o, bound) if ok else None
 
 
@@ -37,6 +38,8 @@ def parameters(o, bound=0, depth=8):
     """["a", "b=1", "*", "c=None"], without the first `bound`; None where nobody
     knows them"""
     kind = type(o)
+    if is_odd(o):
+        return None
     is_class = issubclass(kind, type)
     wrapped = None if is_class or not depth else stored(o, "__wrapped__")[1]
     if wrapped is not None:
@@ -45,10 +48,11 @@ def parameters(o, bound=0, depth=8):
         return without(of_function(o), bound)
     if kind is METHOD and depth:
         return parameters(o.__func__, bound + 1, depth - 1)
-    partial = S.modules.get("functools")
+    partial = looked(S.modules, "functools")[1]
     if partial and kind is stored(partial, "partial")[1] and depth:
         said = parameters(o.func, bound + len(o.args), depth - 1)
-        return said and [p for p in said if name_of(p) not in o.keywords]
+        given = map_str(o.keywords)
+        return said and [p for p in said if name_of(p) not in given]
     made = maker(mro_of(o if is_class else kind),
                  ("__init__", "__new__") if is_class else ("__call__",))
     if type(made) is staticmethod:  # __new__
@@ -62,16 +66,18 @@ def maker(classes, names):
     "what a call of an object with these classes runs"
     for c in classes:
         for name in names:
-            made = dict_of(c).get(name)
+            made = looked(dict_of(c), name)[1]
             if made is not None:
                 return made
     return None
 
 
 def of_function(f):
-    code, values = f.__code__, f.__defaults__ or ()
+    code, values, more = f.__code__, f.__defaults__, f.__kwdefaults__
+    values = () if values is None else (*tuple.__iter__(values),)
+    more = () if more is None else [*dict.items(more)]
     names, n = code.co_varnames, code.co_argcount
-    more, only = f.__kwdefaults__ or {}, code.co_kwonlyargcount
+    only = code.co_kwonlyargcount
     said = [name + default(values[i - n:][:1] if i - n >= -len(values) else ())
             for i, name in enumerate(names[:n])]
     if code.co_posonlyargcount:
@@ -83,7 +89,7 @@ def of_function(f):
     elif only:
         said.append("*")
     for name in names[n:n + only]:
-        values = [v for k, v in dict.items(more) if type(k) is str and k == name]
+        values = [v for k, v in more if type(k) is str and k == name]
         said.append(name + default(values))
     if code.co_flags & 8:
         said.append("**" + names[rest])
@@ -96,9 +102,9 @@ def default(values):
         kind = type(value)
         if kind is type:
             return "=" + class_name(value)
-        text = repr(value) if kind in PLAIN and (
+        text = repr(value) if is_one(kind, PLAIN) and (
             kind is not int or value.bit_length() < 100) else \
-            EMPTY[kind] if kind in EMPTY and not value else "..."
+            EMPTY[kind] if is_one(kind, EMPTY) and not value else "..."
         return "=" + (text if len(text) <= DEFAULT_MAX else "...")
     return ""
 
@@ -123,7 +129,7 @@ def of_text(o, bound):
             at = i + 1
         i = ends.get(i, i + 1)
     if said[0][:1] == "$":
-        bound += type(o) not in UNBOUND
+        bound += not is_one(type(o), UNBOUND)
         said[0] = said[0][1:]
     return without([p for p in said if p], bound)
 

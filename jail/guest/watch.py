@@ -47,12 +47,13 @@ def known(text):
 
 def own_value(o, name):
     "(True, o.name), where only the object itself has the name"
+    if is_odd(o):
+        return False, None
     for c in mro_of(type(o)):
         if name in dict_of(c) or flags_of(c) & HEAP and (
                 "__getattribute__" in dict_of(c)):
             return False, None
-    own = own_dict(o)
-    return (True, own[name]) if name in own else (False, None)
+    return looked(own_dict(o), name)
 
 
 def computed(text):
@@ -106,10 +107,6 @@ def any_value(o):
     elif len(line) > LENGTH:
         line = line[:LENGTH - 3] + "..."
     return "=", line, whole
-
-
-def is_one(kind, kinds):
-    return any(kind is k for k in kinds)
 
 
 def is_small(o, room):
