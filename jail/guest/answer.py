@@ -461,7 +461,8 @@ def keys_of(text, end, pairs):
         except Exception:
             pass
     return [k for k, _ in zip(keys, range(LOOKS))
-            if is_one(type(k), (str, int, bytes))]
+            if is_one(type(k), (str, int, bytes)) and (
+                k.bit_length() if type(k) is int else len(k)) <= CANDIDATE_MAX]
 
 
 def has_labels(o):

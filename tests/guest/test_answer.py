@@ -131,6 +131,15 @@ def test_columns_and_fields_complete(guest):
         assert guest.complete(text)[1] == names, text
 
 
+def test_keys_that_are_too_long_to_be_typed_are_left_out(guest):
+    """Writing out a number of so many digits takes minutes."""
+    guest.run("import sys\ngetattr(sys, 'set_int_max_str_digits', id)"
+              "(0)\nlong = 10 ** 8\n"
+              "d = {1 << long: 0, 'x' * long: 0, b'x' * long: 0, 7: 0, 'x': 0}")
+    assert guest.complete("d[") == (0, ["'x'", "7"])
+    assert guest.complete("d['") == (0, ["x"])
+
+
 def test_a_files_name_completes_only_where_a_path_may_be(guest, home):
     (home / "col.csv").write_text("")
     guest.run("class T:\n  pass\nt = T()")
