@@ -25,7 +25,12 @@ bool emit_is_text(const char *s, size_t n)
 
 static void add_unit(struct strbuf *b, uint32_t unit)
 {
-	strbuf_printf(b, "\\u%04x", unit);
+	static const char hex[] = "0123456789abcdef";
+	char text[] = "\\u0000";
+
+	for (int i = 5; i > 1; i--, unit >>= 4)
+		text[i] = hex[unit & 15];
+	strbuf_add(b, text, 6);
 }
 
 static void add_character(struct strbuf *b, uint32_t c)

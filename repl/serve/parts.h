@@ -98,8 +98,8 @@ struct store_file *store_begin_result(
 enum store_problem store_write(
 	struct store *s, struct store_file *f, const void *p, size_t n);
 
-/* Give the file an id, so that store_find() finds it, and let go of it. -1: out
- * of memory. */
+/* Give the file an id, so that store_find() finds it, and let go of it. No
+ * count has names: it gets NAME_MAX bytes of this one. -1: out of memory. */
 int store_finish(struct store *s, struct store_file *f, const char *name);
 
 /* Take the file's id away. The file is emptied when its last holder lets go. */

@@ -17,7 +17,6 @@
 #include "repl/json/json.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -311,9 +310,6 @@ static void add_disposition(struct exchange *x, const char *name)
 	size_t n = strlen(name), plain = 0;
 	struct strbuf b = {0};
 
-	if (n > NAME_MAX)
-		for (n = NAME_MAX; n > 0 && utf8_continues(name[n]); n--)
-			;
 	strbuf_puts(&b, "attachment; filename=\"");
 	for (size_t i = 0; i < n; i++) {
 		strbuf_add(&b, is_plain(name[i]) ? name + i : "_", 1);

@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -268,9 +269,10 @@ void store_make_id(char id[static STORE_ID_LEN + 1])
 int store_finish(struct store *s, struct store_file *f, const char *name)
 {
 	struct timespec t;
+	size_t n = strlen(name);
 
 	(void)s;
-	f->name = strdup(name);
+	f->name = strndup(name, n > NAME_MAX ? utf8_start(name, NAME_MAX) : n);
 	if (!f->name)
 		return -1;
 	clock_gettime(CLOCK_REALTIME, &t);

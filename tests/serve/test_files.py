@@ -172,6 +172,17 @@ def test_a_download_has_the_name_of_the_file(lasting, name, said):
     assert r.headers["Content-Disposition"] == "attachment; " + said
 
 
+def test_a_list_of_all_is_short(server):
+    """No count of the store has the bytes of names, and a list has all."""
+    for name in "x" * 255, "x" * 15_000, "é" * 7_000, "\xff" * 15_000:
+        r = form(server, part(f'name="file"; filename="{name}"') + END)
+        assert r.status == 201 and len(r.json["filename"].encode()) < 800, r
+    files = server("GET", "/v1/files").json["files"]
+    assert [f["filename"] for f in files[:3]] == [
+        "x" * 255, "x" * 255, "\ufffd" * 255]
+    assert len(files) == 4
+
+
 def test_ids_are_not_guessed(server):
     ids = {server.upload(b"x").json["file_id"] for _ in range(20)}
     assert len(ids) == 20
