@@ -126,8 +126,8 @@ class World:
                     f"did not end: {Ended(args, None, out, err)!r}") from None
         return Ended(args, p.returncode, out, err)
 
-    def popen(self, *args, env=None, **more):
-        p = subprocess.Popen([CELLBLOCK, *args],
+    def popen(self, *args, env=None, wrapper=(), **more):
+        p = subprocess.Popen([*wrapper, CELLBLOCK, *args],
                              env={**self.env, **(env or {})}, cwd=self.work,
                              **more)
         self.open.append(_Open(p))

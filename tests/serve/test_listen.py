@@ -7,15 +7,75 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 
 import pytest
 
 import hosttree
 from client import Server, evaluation, read_all, request
-from world import CELLBLOCK, IS_ROOT
+from world import CELLBLOCK, IS_ROOT, PYTHON, TESTS
 
 HEALTH = request("GET", "/health", b"", "Connection: close")
+
+
+# A kernel before 6.16 has no SO_PASSRIGHTS, which refuses descriptors when they
+# are sent.
+OLD = (PYTHON, "-B", str(TESTS / "fallback" / "without.py"), "ENOPROTOOPT",
+       "setsockopt=83", "--")
+
+
+def stuck(listener):
+    """A socket whose closing takes an hour: data that nobody takes."""
+    s = socket.create_connection(listener.getsockname())
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                 struct.pack("ii", 1, 3600))
+    s.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            s.send(b"x" * 65536)
+    s.setblocking(True)
+    return s
+
+
+@pytest.mark.parametrize("kernel", [(), OLD], ids=["new", "old"])
+def test_descriptors_that_clients_send_hold_nobody_up(serve, cb, kernel):
+    """Each is one whose last copy is on its way to the server. That reads it
+    with a request or behind one, gives up a slow head, or makes room."""
+    server = serve("-s", "serve.clients=12", where=f"unix:{cb.base}/s",
+                   wrapper=kernel)
+    whole = request("GET", "/health")
+    refused = []
+
+    def send(first, data, flags=0):
+        """Returns what is answered, as far as it has come."""
+        s = stack.enter_context(server.connect())
+        s.sendall(first)
+        one = stuck(listener)
+        peers.append(stack.enter_context(listener.accept()[0]))
+        try:
+            socket.send_fds(s, [data], [one.fileno()], flags)
+        except PermissionError:
+            refused.append(data)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                           struct.pack("ii", 1, 0))
+        one.close()             # at once: it is not the last, or lingers not
+        return s
+
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        peers = []
+        send(b"", whole)
+        send(whole, whole)
+        send(whole[:9], b"x")
+        send(whole[:9] + b"\0", b"x" * 99)
+        send(b"", b"x", socket.MSG_OOB)
+        send(b"x" * 150_000, b"x").close()
+        for _ in range(20):
+            s = stack.enter_context(server.connect())
+            s.sendall(whole)
+            assert b"200 OK" in s.recv(999)
+    assert len(refused) == (0 if kernel else 6)
 
 
 # ---- addresses ----

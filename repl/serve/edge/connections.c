@@ -11,6 +11,11 @@
  * Bytes behind the end of a request stay in the kernel until that request is
  * answered, so a client has one request at a time. We ask the caller for the
  * next piece of an answer when the client has taken the last.
+ *
+ * At a socket in the file system a client can send descriptors, whose close()
+ * takes as long as the client likes. The kernel refuses to send them, where it
+ * can (io_refuse_fds()). Elsewhere nobody receives them, or closes a connection
+ * in which one lies: the client keeps its slot.
  */
 #include "repl/serve/edge/edge.h"
 
@@ -89,6 +94,34 @@ struct connections {
 	bool full; /* we accept no client until the next sweep */
 };
 
+/* ---- bytes in which a descriptor may lie ---- */
+
+/* Look at the first bytes, at most PIECE: as recv(2). *fds: a descriptor lies
+ * in them or right behind. */
+static ssize_t peek_bytes(int fd, char *buf, bool *fds)
+{
+	struct iovec iov = {.iov_base = buf, .iov_len = PIECE};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n = recvmsg(fd, &m, MSG_PEEK | MSG_DONTWAIT);
+
+	*fds = n >= 0 && m.msg_flags & MSG_CTRUNC;
+	return n;
+}
+
+/* True if what the client has sent holds a descriptor; if not, nothing is left
+ * of it. */
+static bool holds_descriptors(int fd)
+{
+	static char buf[PIECE];
+	ssize_t n;
+	bool fds;
+
+	shutdown(fd, SHUT_RD);
+	while ((n = peek_bytes(fd, buf, &fds)) > 0 && !fds)
+		recv(fd, buf, (size_t)n, MSG_DONTWAIT);
+	return fds;
+}
+
 static void enter_phase(struct connections_client *c, enum phase phase)
 {
 	c->phase = phase;
@@ -147,6 +180,12 @@ int connections_add(struct connections *g, int fd)
 	c->fd = fd;
 	c->events = ev.events;
 	find_peer(g, c);
+	if (c->peer.family == AF_UNIX) {
+		io_refuse_fds(fd);
+		/* peek_bytes() does not see urgent bytes that are not inline.
+		 */
+		setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	}
 	enter_phase(c, PHASE_IDLE);
 	c->next = g->clients;
 	if (c->next)
@@ -167,6 +206,20 @@ static void end_request(struct connections_client *c)
 	c->said = CONNECTIONS_MORE;
 }
 
+/* Close the connection, unless a descriptor lies in it. */
+static void close_client(struct connections_client *c)
+{
+	struct connections *g = c->connections;
+
+	if (c->peer.family == AF_UNIX && holds_descriptors(c->fd)) {
+		epoll_ctl(g->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+		shutdown(c->fd, SHUT_RDWR);
+	} else {
+		fd_drop(&c->fd);
+		g->n--;
+	}
+}
+
 /* Drop the client. free_gone() frees it later: a pending event may point to it.
  */
 static void drop_client(struct connections_client *c)
@@ -177,7 +230,7 @@ static void drop_client(struct connections_client *c)
 		return;
 	c->phase = PHASE_GONE;
 	end_request(c);
-	fd_drop(&c->fd);
+	close_client(c);
 	framing_reset(&c->head);
 	strbuf_free(&c->out);
 	*(c->before ? &c->before->next : &g->clients) = c->next;
@@ -185,7 +238,6 @@ static void drop_client(struct connections_client *c)
 		c->next->before = c->before;
 	c->next = g->gone;
 	g->gone = c;
-	g->n--;
 }
 
 static void free_gone(struct connections *g)
@@ -320,11 +372,12 @@ static void handle_eof(struct connections_client *c)
 static void take_bytes(struct connections_client *c)
 {
 	static char buf[PIECE];
-	ssize_t n = recv(c->fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
+	bool fds;
+	ssize_t n = peek_bytes(c->fd, buf, &fds);
 
 	if (n == 0) {
 		handle_eof(c);
-	} else if (n < 0 && errno != EAGAIN) {
+	} else if (fds || (n < 0 && errno != EAGAIN)) {
 		drop_client(c);
 	} else if (n > 0) {
 		n = (ssize_t)framing_take(&c->head, buf, (size_t)n);
@@ -384,14 +437,17 @@ static void linger_client(struct connections_client *c)
 {
 	static char buf[PIECE];
 	ssize_t n;
+	bool fds;
 
 	if (c->phase == PHASE_LAST) {
 		shutdown(c->fd, SHUT_WR);
 		enter_phase(c, PHASE_LINGER);
 	}
-	n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
-	if (n == 0 || (n < 0 && errno != EAGAIN))
+	n = peek_bytes(c->fd, buf, &fds);
+	if (n == 0 || fds || (n < 0 && errno != EAGAIN))
 		drop_client(c);
+	else if (n > 0)
+		recv(c->fd, buf, (size_t)n, MSG_DONTWAIT);
 }
 
 /* ---- a turn ---- */
@@ -581,6 +637,8 @@ int connections_open(struct connections **out, const int *fds, int nfds,
 	g->fds = fds;
 	g->nfds = nfds;
 	g->most = (size_t)clients;
+	for (int i = 0; i < nfds; i++)
+		io_refuse_fds(fds[i]);
 	subids_load(&g->subids, SUBIDS_PATH);
 	g->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (g->epoll < 0 || watch_listen(g, EPOLL_CTL_ADD, true) < 0) {
