@@ -2,6 +2,7 @@
 """cellblock-lab on a host of its own."""
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -9,7 +10,9 @@ import hosttree
 import page
 import sshd
 from labhost import TOOL, Host
-from world import WHOLE
+from world import PATIENCE, TESTS, WHOLE
+
+TOP = TESTS.parent
 
 
 @pytest.fixture(name="host")
@@ -36,28 +39,47 @@ def test_a_dry_run_says_all_and_does_nothing(host):
     assert "useradd" in r.stdout and host.state() == before, r.stderr
 
 
-def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
-    before = host.state()
-    host.start()
-    # Without a unit manager the administrator has sshd read its files again.
-    r = host.lab("setup", "--port", host.port, "--host", "127.0.0.1",
-                 "--students", "2", "--files", "/srv/python1")
-    assert "kill -HUP" in r.stderr and "then: cellblock-lab check" in r.stderr, r
+def at(host):
+    return "--port", host.port, "--host", "127.0.0.1"
+
+
+def reread(host):
+    """sshd reads its files again."""
     host.sshd.send_signal(signal.SIGHUP)
     last = []
 
     def is_checked():
-        last[:] = [host.lab("check", "--port", host.port, "--host", "127.0.0.1")]
+        last[:] = [host.lab("check", *at(host))]
         return last[0].returncode == 0
     hosttree.until(is_checked, lambda: f"the check: {last}", 20)
-    r = host.lab("setup", "--port", host.port, "--host", "127.0.0.1",
-                 "--students", "2", "--files", "/srv/python1")
-    assert r.returncode == 0 and "checked over ssh: there is no network" in r.stdout, r
-    keys = {n: host.key(n) for n in ("ann", "bob")}
+
+
+def set_up(host, *more):
+    host.start()
+    # Without a unit manager the administrator has sshd read its files again.
+    r = host.lab("setup", *at(host), "--students", "2", *more)
+    assert r.returncode == 1 and "kill -HUP" in r.stderr, r
+    assert "then: cellblock-lab check" in r.stderr, r
+    reread(host)
+
+
+def add(host, *names):
+    keys = {n: host.key(n) for n in names}
     csv = host.csv("name,key\n" + "".join(
         f"{n},{k.with_suffix('.pub').read_text()}" for n, k in keys.items()))
     r = host.lab("add", csv)
-    assert r.returncode == 0 and "add to ~bob/" in r.stdout, r
+    assert r.returncode == 0 and f"add to ~{names[-1]}/" in r.stdout, r
+    return keys, csv
+
+
+def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
+    before = host.state()
+    set_up(host, "--files", "/srv/python1")
+    r = host.lab("setup", *at(host), "--students", "2", "--files", "/srv/python1")
+    for said in "there is no network", "nothing is forwarded":
+        assert f"checked over ssh: {said}" in r.stdout, r
+    assert r.returncode == 0, r
+    keys, csv = add(host, "ann", "bob")
     r = host.lab("add", csv)
     assert r.returncode == 0 and r.stdout == "2 students may log in\n", r
     host.run("sh", "-c", "echo 1,2 > /srv/python1/data.csv")
@@ -67,9 +89,17 @@ def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
     assert "Read-only" in host.ask(
         "ann", keys["ann"], "open('/srv/python1/data.csv', 'w')").stderr
     session = host.session("ann", keys["ann"])
+    program = subprocess.Popen(
+        host.ssh("ann", keys["ann"],
+                 "print(1, flush=True); import time; time.sleep(999)"),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert program.stdout.read(2) == b"1\n"
     r = host.lab("remove", "ann")
     assert r.returncode == 0, r
     session.expect("ended by root: your account ends")
+    # Nor does a program go on, of an account that is another's next.
+    assert program.wait(20 * PATIENCE) != 0
+    program.stdout.close()
     assert host.ask("ann", keys["ann"], "1").returncode == 255
     assert host.ask("bob", keys["bob"], "1").stdout == "1\n"
     r = host.lab("undo")
@@ -77,6 +107,104 @@ def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
     host.sshd.send_signal(signal.SIGHUP)
     host.run("rm", "-r", "/srv/python1")
     assert host.state() == before
+
+
+def test_a_mistake_elsewhere_takes_no_protection_away(host):
+    set_up(host)
+    keys, _ = add(host, "ann")
+    ours = host.etc / "cellblock/conf.d/50-lab.conf", \
+        host.etc / "ssh/sshd_config.d/cellblock.conf"
+    before = [p.read_text() for p in ours]
+    wrong = host.etc / "cellblock/conf.d/60-theirs.conf"
+    sshd_config = host.etc / "ssh/sshd_config"
+    good = sshd_config.read_text()
+    # As it is, and otherwise.
+    for course in "python", "another":
+        wrong.write_text("[cell]\ntimeout = soon\n")
+        r = host.lab("setup", *at(host), "--students", "2", "--course", course)
+        assert r.returncode == 1 and "60-theirs.conf:2" in r.stderr, r
+        assert [p.read_text() for p in ours] == before
+        wrong.unlink()
+    sshd_config.write_text(good + "Bogus yes\n")
+    r = host.lab("setup", *at(host), "--students", "2")
+    assert r.returncode == 1 and "Bogus" in r.stderr, r
+    assert [p.read_text() for p in ours] == before
+    sshd_config.write_text(good)
+    # The control: both are still ours to change, and to remove.
+    r = host.lab("setup", *at(host), "--students", "2", "--course", "another")
+    assert r.returncode == 0 and "another" in ours[0].read_text(), r
+    # And if the file for sshd holds no more, there is still no shell.
+    ours[1].unlink()
+    host.sshd.send_signal(signal.SIGHUP)
+    hosttree.until(lambda: host.lab("check", *at(host)).returncode == 1,
+                   "another configuration of sshd", 20)
+    r = host.ask("ann", keys["ann"], "__import__('os').path.exists('/root')")
+    assert r.stdout == "False\n", r
+    r = host.ask("ann", keys["ann"], "ls / #")
+    assert "SyntaxError" in r.stderr or "NameError" in r.stderr, r
+    assert host.lab("undo").returncode == 0 and not ours[0].exists()
+
+
+@pytest.mark.parametrize("text", [
+    "Match User cellblock-check\n  DisableForwarding no\n",
+    "Match Address 192.0.2.0/24\n  ForceCommand /bin/sh\n"])
+def test_what_sshd_does_with_a_student_is_asked_of_sshd(host, text):
+    set_up(host)
+    (host.etc / "ssh/sshd_config.d/00-theirs.conf").write_text(text)
+    r = host.lab("check", *at(host))
+    assert r.returncode == 1, r
+    assert "sshd does not keep students in: " in r.stderr, r
+    assert text.split()[-2].lower() in r.stderr, r
+
+
+def test_a_full_disk_leaves_nothing_that_is_half(host):
+    """Each file of ours as it was, and the next try goes on from there."""
+    set_up(host)
+    place = "/etc/cellblock/conf.d"
+    r = host.run("sh", "-ec", f"cp -a {place} /run/kept; mount -t tmpfs -o "
+                 f"size=16k,mode=755 x {place}; cp -a /run/kept/. {place}; "
+                 f"cat /dev/zero > {place}/full || true")
+    assert r.returncode == 0, r
+    policy = host.etc / "cellblock/conf.d/50-lab.conf"
+    before = policy.read_text()
+    r = host.lab("setup", *at(host), "--students", "3")
+    assert r.returncode == 1 and "No space left" in r.stderr, r
+    assert policy.read_text() == before
+    host.run("rm", f"{place}/full")
+    r = host.lab("setup", *at(host), "--students", "3")
+    assert r.returncode == 0 and "3 students" in policy.read_text(), r
+    r = host.lab("undo")
+    assert r.returncode == 0 and "changed since" not in r.stderr, r
+    assert f"left: something is mounted at {place}" in r.stderr, r
+    assert host.run("ls", "-A", place).stdout == "", r
+
+
+def test_undo_says_what_it_cannot_read_and_leaves_who_is_not_from_here(host):
+    set_up(host)
+    host.run("useradd", "-G", "cellblock", "guest")
+    r = host.lab("undo")
+    assert r.returncode == 0, r
+    assert "left: group cellblock has members who are not from here: guest" \
+        in r.stderr, r
+    assert "guest" in host.run("getent", "group", "cellblock").stdout
+    host.run("sh", "-c", "echo '{' > /var/lib/cellblock/lab.json")
+    r = host.lab("undo")
+    assert r.returncode == 1 and "lab.json, which says what was made here, is " \
+        "broken" in r.stderr and "Traceback" not in r.stderr, r
+
+
+def test_a_purge_of_the_package_leaves_sshd_its_group(host):
+    """Members of the group have sessions alone; without it they have a shell."""
+    script = (TOP / "debian/cellblock.postrm").read_text().replace(
+        "#DEBHELPER#", "")
+    host.run("sh", "-ec", "mount -t tmpfs x /sys/fs/cgroup; "
+             "groupadd -f cellblock; useradd -G cellblock ann")
+    for members in True, False:
+        r = host.run("sh", "-s", "purge", stdin=script)
+        assert r.returncode == 0, r
+        assert (host.run("getent", "group", "cellblock").returncode == 0) == members
+        assert ("because of its members: ann" in r.stderr) == members, r
+        host.run("userdel", "ann")
 
 
 @pytest.mark.parametrize("line, said", [
@@ -139,6 +267,13 @@ def test_a_folder_that_is_a_link_is_refused(host):
     host.run("ln", "-s", "/etc", "/srv/course")
     r = host.lab("setup", "--files", "/srv/course")
     assert r.returncode == 2 and "no link" in r.stderr, r
+
+
+def test_a_folder_may_have_any_name(host):
+    set_up(host, "--files", '/srv/my \\ "course" ; 1')
+    keys, _ = add(host, "ann")
+    r = host.ask("ann", keys["ann"], "__import__('os').listdir('/srv')")
+    assert r.stdout == repr(['my \\ "course" ; 1']) + "\n", r
 
 
 def test_only_root_may(host):
