@@ -95,9 +95,14 @@ static const char *iso(char buf[static TEXT_HUMAN], int64_t when_s)
 static void add_json(
 	struct collect_out *out, const char *person, const struct place_file *f)
 {
-	char when[TEXT_HUMAN];
-	json_t *o = json_pack("{s:s, s:s, s:I, s:s, s:I, s:s, s:s}", "student",
-		person, "file", f->name, "version", (json_int_t)f->version,
+	char when[TEXT_HUMAN], safe[4 * NAME_MAX + 1];
+	bool is_text = utf8_is_visible_text(person, strlen(person));
+	json_t *o;
+
+	/* A name service may have accounts whose names are no text. */
+	text_safe(safe, sizeof(safe), person, strlen(person));
+	o = json_pack("{s:s, s:s, s:I, s:s, s:I, s:s, s:s}", "student",
+		is_text ? person : safe, "file", f->name, "version", (json_int_t)f->version,
 		"when", iso(when, f->when_s), "bytes", (json_int_t)f->bytes,
 		"sha256", f->sha256, "receipt", f->receipt);
 
@@ -264,6 +269,10 @@ static int write_archive(
 			"%s: expected a name that ends in .tar, "
 			".tar.gz, .tar.xz or .tar.zst",
 			archive);
+	if (faccessat(AT_FDCWD, archive, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		err_set(e, "%s is there already, and stays as it is", archive);
+		return err_hint(e, "remove it, or name another archive");
+	}
 	in = io_sealed_memfd(
 		"names", out->paths.n ? out->paths.s : "", out->paths.n);
 	to = above ? open(*above ? above : ".",

@@ -104,7 +104,7 @@ struct place_file {
 struct place_record {
 	uint32_t version;
 	int64_t when_s;
-	int64_t kept; /* bytes of all versions so far, in whole blocks */
+	int64_t kept; /* bytes that all versions so far take, at most */
 	size_t n;
 	struct place_file files[PLACE_FILES];
 };
@@ -129,6 +129,7 @@ struct place_incoming {
 	struct place_file file;
 	int fd;
 	int64_t left;
+	int64_t room; /* of it, in place_record.kept */
 	void *hash;
 };
 

@@ -35,6 +35,9 @@
 #define LOCK ".lock"
 /* The least that a file, or a directory, takes on the disk. */
 #define BLOCK 4096
+/* The most that a file's name takes in the directory of a version and in its
+ * record, however often the file itself is shared. */
+#define NAME_ROOM 1024
 #define RECORD_MAX (1 << 20)
 #define COURSE "{course}"
 
@@ -390,19 +393,24 @@ static int begin_version(struct place_draft *p, struct err *e)
 	if (p->temp < 0)
 		return fail(e, "a new version");
 	p->record.version++;
-	p->record.kept += BLOCK;
+	p->record.kept += BLOCK + NAME_ROOM * (int64_t)p->record.n;
 	return 0;
 }
 
-static int check_quota(
-	struct place_draft *p, const char *name, int64_t bytes, struct err *e)
+/* Take the room of a file, whose name is new in the record or not. */
+static int check_quota(struct place_draft *p, struct place_incoming *in,
+	bool is_new, struct err *e)
 {
-	int64_t left = p->quota - p->record.kept;
+	const char *name = in->file.name;
+	int64_t bytes = in->file.bytes, left = p->quota - p->record.kept;
 	char size[TEXT_HUMAN], quota[TEXT_HUMAN], rest[TEXT_HUMAN];
 
-	if (bytes <= p->quota && blocks(bytes) <= left) {
-		p->record.kept += blocks(bytes);
-		return 0;
+	if (bytes <= p->quota) {
+		in->room = blocks(bytes) + (is_new ? NAME_ROOM : 0);
+		if (in->room <= left) {
+			p->record.kept += in->room;
+			return 0;
+		}
 	}
 	return err_set(e,
 		"%s has %s: all versions together may have %s, and %s is left",
@@ -440,12 +448,13 @@ int place_begin(struct place_draft *p, struct place_incoming *in,
 			"%s comes twice: files that are handed in "
 			"together have different names",
 			name);
-	if (begin_version(p, e) < 0 || check_quota(p, name, bytes, e) < 0)
+	if (begin_version(p, e) < 0 ||
+		check_quota(p, in, i == p->record.n, e) < 0)
 		return -1;
 	in->fd = openat(p->temp, name,
 		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (in->fd < 0) {
-		p->record.kept -= blocks(bytes);
+		p->record.kept -= in->room;
 		return fail(e, name);
 	}
 	in->hash = malloc(sizeof(SHA2_CTX));
@@ -468,7 +477,7 @@ int place_add(
 void place_withdraw(struct place_draft *p, struct place_incoming *in)
 {
 	if (unlinkat(p->temp, in->file.name, 0) == 0)
-		p->record.kept -= blocks(in->file.bytes);
+		p->record.kept -= in->room;
 }
 
 int place_end(struct place_draft *p, struct place_incoming *in, struct err *e)

@@ -303,7 +303,7 @@ def test_the_quota_counts_all_versions(course, ann, session):
                 " _ = open(n, 'w').write('x' * k * 1024)")
     submit(session, "a")
     said = refusal(session, ":submit a")
-    assert "a has 30 KiB" in said and "64 KiB" in said and "20 KiB is left" \
+    assert "a has 30 KiB" in said and "64 KiB" in said and "18 KiB is left" \
         in said
     assert "b has 100 KiB" in refusal(session, ":submit b")
     assert course.versions(ann) == [1] and course.rest(ann) == set()
@@ -312,8 +312,31 @@ def test_the_quota_counts_all_versions(course, ann, session):
     assert "all versions" in refusal(session, ":submit c")
 
 
+def test_the_quota_counts_what_versions_take_beside_the_files(course, ann):
+    """Each has all names again, in its directory and in its record."""
+    course.set("quota = 1M\n")
+    said = ann.asks(HAND + """
+def names(n):
+    return [(b'%02d' % i + b'"' * 250, b'') for i in range(*n)]
+assert handing.hand_in(*names((0, 32)))[-1][0]
+assert handing.hand_in(*names((32, 64)))[-1][0]
+for i in range(200):
+    last = handing.hand_in(*names((0, 1)))[-1]
+    if not last[0]:
+        print(last[4])
+        break
+""")
+    assert "all versions together may have 1 MiB" in said, said
+    taken, seen = 0, set()
+    for path in (course.home / ann.name).rglob("*"):
+        st = path.stat()
+        taken += 0 if st.st_ino in seen else st.st_blocks * 512
+        seen.add(st.st_ino)
+    assert 1 << 17 < taken <= 1 << 20, taken
+
+
 def test_two_sessions_of_a_person_share_the_quota(course, ann):
-    course.set("quota = 80K\n")
+    course.set("quota = 84K\n")
     script = HAND + """
 r = handing.hand_in((b"a", b"x" * 30000))[-1]
 print("kept" if r[0] else r[4])
@@ -545,7 +568,7 @@ def test_an_archive_has_the_newest_or_all(course, ann, bob, session):
                           check=True, text=True).stdout.splitlines() == names
     assert archive.stat().st_mode & 0o777 == 0o600
     r = course.collect("python1/4", "-o", archive, code=1)
-    assert "File exists" in r.said
+    assert "is there already, and stays as it is" in r.said
     every = course.host.dir / "every.tar"
     course.collect("python1/4", "-a", "-o", every)
     got = subprocess.run(["tar", "tf", every], capture_output=True, check=True,
