@@ -161,11 +161,42 @@ void hosts_note(uid_t id, const char *person)
 			person);
 }
 
+/* The host id and the person of a file's name: 1, or 0: it is no session's. */
+static int split(const char *name, uid_t *id, const char **person)
+{
+	char *end;
+	unsigned long n = strtoul(name, &end, 10);
+
+	if (name[0] < '1' || name[0] > '9' || *end != '.' || !end[1] ||
+		n >= UINT32_MAX)
+		return 0;
+	*id = (uid_t)n;
+	*person = end + 1;
+	return 1;
+}
+
+/* Remove the files of sessions that had this host id before: while it is locked
+ * again, sweep() would take them for that session. */
+static void remove_earlier(int dir, uid_t id)
+{
+	DIR *d = io_list(dir);
+	const struct dirent *entry;
+	const char *person;
+	uid_t has;
+
+	while (d && (entry = readdir(d)))
+		if (split(entry->d_name, &has, &person) && has == id)
+			unlinkat(dir, entry->d_name, 0);
+	if (d)
+		closedir(d);
+}
+
 static int write_begun(int dir, const struct hosts_begun *begun, struct err *e)
 {
 	char name[96];
 	auto_close int fd = -1;
 
+	remove_earlier(dir, begun->id);
 	snprintf(name, sizeof(name), "%u.%s", begun->id, begun->person);
 	if (!path_is_name(name))
 		return 0;
@@ -226,20 +257,6 @@ static int write_state(int dir, const struct config *cfg)
 		r = io_newfile_commit(&f, HOST, true);
 	io_newfile_abort(&f);
 	return r;
-}
-
-/* The host id and the person of a file's name: 1, or 0: it is no session's. */
-static int split(const char *name, uid_t *id, const char **person)
-{
-	char *end;
-	unsigned long n = strtoul(name, &end, 10);
-
-	if (name[0] < '1' || name[0] > '9' || *end != '.' || !end[1] ||
-		n >= UINT32_MAX)
-		return 0;
-	*id = (uid_t)n;
-	*person = end + 1;
-	return 1;
 }
 
 /* True if a session has this host id. Without a file there were no sessions

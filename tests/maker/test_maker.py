@@ -58,6 +58,26 @@ def test_a_session_leaves_nothing(ann):
     hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups))
 
 
+def test_other_hosts_see_no_session_of_an_earlier_person(host):
+    """A host id may be locked again at once: by that nobody sees that the session
+    of before, whose file is there still, has ended."""
+    shared = host.dir / "hosts"
+    shared.mkdir(mode=0o755)
+    few = range(JAIL_UIDS[0], JAIL_UIDS[0] + 16)
+    host.policy(f"[maker]\nhosts = {shared}\n[jail]\nuids = {few[0]}-{few[-1]}\n")
+    host.start()
+    hosttree.until(lambda: list(shared.glob("*/.host")), "the herald")
+    own, = shared.iterdir()
+    for i in few:
+        (own / f"{i}.gone").touch()
+    ann = host.people[0]
+    s = ann.session().start()
+    hosttree.until(lambda: list(own.glob(f"*.{ann.name}")), "its file")
+    begun, = own.glob(f"*.{ann.name}")
+    assert not begun.with_suffix(".gone").exists()
+    s.leave()
+
+
 def test_what_is_stricter_is_kept_to(ann):
     r = ann.run("-t", "300ms", "-c", "while True: pass")
     assert r.code == 137 and "300" in r.said, r
