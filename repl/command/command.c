@@ -333,11 +333,14 @@ static int run_line(struct session *s, const char *src, size_t n, struct err *e)
 	const char *name = src;
 	size_t name_n = n;
 
-	if (line_is(src, n, "?") ||
-		(line_is(src, n, "help") && !session_variables(s, "help")))
-		return named_run(s, "help", "", 0, e);
-	if (!command && !info_is_question(&name, &name_n, &source))
+	bool help = line_is(src, n, "?") ||
+		    (line_is(src, n, "help") && !session_variables(s, "help"));
+
+	if (!help && !command && !info_is_question(&name, &name_n, &source))
 		return habits_line(s, src, n, e);
+	log_command(s->log, src, n);
+	if (help)
+		return named_run(s, "help", "", 0, e);
 	terminal_lines(s->term);
 	return command ? named_run_line(s, src, n, e)
 		       : info_question(s, source, name, name_n, e);

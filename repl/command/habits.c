@@ -283,27 +283,32 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		;
 	if (is_cell_of_lines(src, n))
 		return 1;
-	if (is_question(src, n))
+	if (is_question(src, n)) {
+		log_command(s->log, src, n);
 		return run_command(s, &help, src, n - 1, e);
+	}
 	h = find_habit(src, n, &rest, &rest_n);
 	if (h && *h->word == '!')
 		h = find_install(h, rest, rest_n);
 	if (h && !ispunct((unsigned char)*h->word) &&
 		line_is_python(s, h->word, rest, rest_n))
 		return 1;
-	if (!h && n && *src == '%') {
+	if (!h && (!n || *src != '%'))
+		return 1;
+	if (h && h->runs)
+		return cell_run_habit(s, src, n, e);
+	/* No cell, which would be written down where it runs. */
+	log_command(s->log, src, n);
+	if (!h) {
 		for (n = 0; n < (size_t)(rest - src) && !text_is_blank(src[n]);)
 			n++;
 		text_safe(safe, sizeof(safe), src, n);
 		err_set(e, "there is no %s here", safe);
 		return err_hint(e, ":help lists the commands");
 	}
-	if (!h)
-		return 1;
 	if (h->say) {
 		session_frame(s, "%s", h->say);
 		return 0;
 	}
-	return h->runs ? cell_run_habit(s, src, n, e)
-		       : run_command(s, h, rest, rest_n, e);
+	return run_command(s, h, rest, rest_n, e);
 }

@@ -140,7 +140,7 @@ size_t log_output(struct log *l, const void *buf, size_t n);
 /* Write into the transcript what a cell or a program was given, all of it; and
  * a `:` command. */
 void log_input(struct log *l, const void *buf, size_t n);
-void log_command(struct log *l, const char *line);
+void log_command(struct log *l, const char *line, size_t n);
 
 /* -1 with e: root's service keeps the transcript no longer. What would not be
  * written down must not run. `l` may be NULL. */

@@ -198,12 +198,17 @@ static void write_spelt(struct log *l, const char *s, size_t n)
 		note_failure(l);
 }
 
-static void transcribe_line(struct log *l, const char *text)
+static void transcribe_head(struct log *l)
 {
 	char head[32];
 	int n = snprintf(head, sizeof(head), "\n# %s ", l->mark);
 
 	write_transcript(l, head, (size_t)n);
+}
+
+static void transcribe_line(struct log *l, const char *text)
+{
+	transcribe_head(l);
 	write_transcript(l, text, strlen(text));
 	write_transcript(l, "\n", 1);
 }
@@ -342,13 +347,11 @@ int log_is_lost(const struct log *l, struct err *e)
 			  "cannot be kept: there is no session without it");
 }
 
-void log_command(struct log *l, const char *line)
+void log_command(struct log *l, const char *line, size_t n)
 {
-	char safe[1024];
-
-	text_safe(safe, sizeof(safe), line, strlen(line));
-	if (l->transcript >= 0)
-		transcribe_line(l, safe);
+	transcribe_head(l);
+	write_spelt(l, line, n);
+	write_transcript(l, "\n", 1);
 }
 
 int log_cell_end(struct log *l, const char *verdict, struct err *e)

@@ -38,15 +38,23 @@ struct handin {
 
 /* ---- what may be handed in ---- */
 
-/* The moment of the host's clock; -1 with e if that is past the deadline. */
+/* The moment of the host's clock; -1 with e if that is past the deadline, or the
+ * exam. */
 static time_t now_if_in_time(const struct handin *h, struct err *e)
 {
 	const struct config_lab *lab = &h->cfg->lab;
 	auto_close int course = -1;
 	time_t now = time(NULL);
-	char due[TEXT_HUMAN];
+	char due[TEXT_HUMAN], end[EXAM_TEXT];
 	enum past past;
 
+	/* It began in the exam: the service has looked (client.c). */
+	if (exam_is_set(h->cfg) && now >= h->cfg->exam_end_s) {
+		exam_write(end, sizeof(end), h->cfg->exam_end_s);
+		err_set(e, "the exam ended at %s: nothing was handed in now",
+			end);
+		return -1;
+	}
 	if (!lab->due_s)
 		return now;
 	course = place_course(lab, NULL);

@@ -143,8 +143,6 @@ static void run_line(struct session *s, const char *src, size_t n)
 
 	s->signals->interrupt = false; /* not for this line */
 	watchers_add(s, WATCHER_SOURCE, 0, src, n);
-	if (src[0] == ':')
-		log_command(s->log, src);
 	s->typed = src;
 	s->typed_n = n;
 	r = s->calls->line(s, src, n, &e);

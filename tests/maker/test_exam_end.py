@@ -37,6 +37,7 @@ class Exam:
             p.mkdir(mode=0o700)
 
     def set(self, start, end, more="", lab=""):
+        self.end = time.time() + end
         self.host.policy(
             LAB.format(place=self.place) + lab
             + POLICY.format(begin=at(start), end=at(end), folder=self.folder,
@@ -209,6 +210,27 @@ def test_a_slow_disk_takes_nothing_away(host, exam):
     assert found == {n: n[0] * (8 << 20) for n in ("a.py", "b.py")}
 
 
+def test_what_comes_after_the_end_is_not_handed_in(host, exam):
+    """Though it began to come before."""
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 5)
+    p = ann.python("""
+import handing
+sock = handing.begin(handing.head(b'a', 1))
+print('begun', flush=True)
+input()
+handing.send(sock, b'x', handing.head())
+print(handing.rows(sock)[-1])
+""")
+    assert p.stdout.readline() == "begun\n"
+    # The maker waits five seconds for more.
+    time.sleep(max(0, exam.end - time.time()))
+    out, err = p.communicate("\n", timeout=60)
+    assert "the exam ended at" in out, (out, err)
+    assert exam.of(ann) == {}
+
+
 # ---- the transcript ----
 
 def test_a_transcript_is_roots_and_whole_whatever_is_killed(host, exam):
@@ -279,6 +301,27 @@ def test_no_flood_hides_what_is_typed_after_it_or_shown_at_its_end(host, exam):
     assert p.code == 0, p
     assert any("\nlast = 6 * 7\n" in p.read_text()
                for p in exam.transcripts.iterdir())
+
+
+def test_no_command_is_missing_however_it_is_called(host, exam):
+    """Nor a part of one, nor what was refused."""
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    s = ann.session("-q").start()
+    write(s, "notes.txt", "by heart")
+    s.type("  :show notes.txt\r")
+    s.wait_prompt()
+    lines = ["%less notes.txt", "len?", "%hist", "%who?",
+             "history by", "%nothing of that name", "%store it",
+             ":doc " + "(" * 1100 + "end", ":watch 6 * 7 + 0x1b"]
+    for line in lines:
+        s.run(line)
+    s.leave()
+    hosttree.until(lambda: "has gone" in exam.transcript().read_text(), "its end")
+    for line in ["  :show notes.txt", *lines]:
+        assert re.search(rf"\n# \w{{16}} {re.escape(line)}\n",
+                         exam.transcript().read_text()), line
 
 
 @pytest.mark.parametrize("cell", ["", "while True: print(1, flush=True)\r"])
@@ -430,11 +473,15 @@ def test_who_stays_from_before_is_told_and_then_ended(host, exam):
     s.leave()
 
 
-def test_who_came_before_the_file_of_an_exam_that_goes_on(host, exam):
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_who_came_before_the_file_of_an_exam_that_goes_on(host, exam, mark):
+    """Some editors put a mark before the first line of a file."""
     begin(host)
     ann, _ = host.people
     s = ann.session().start()
-    exam.set(-60, 3600)
+    host.policy(mark + POLICY.format(begin=at(-60), end=at(3600), folder=exam.folder,
+                                     transcripts=exam.transcripts),
+                f"groups/{ann.name}.conf")
     s.expect("ended by root: the exam begins", deadline=60)
     s.wait_exit()
     # One that is in the exam goes on.
