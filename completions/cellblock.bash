@@ -61,6 +61,17 @@ _cellblock()
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} all=
 
 	COMPREPLY=()
+	if [[ " ${COMP_WORDS[*]:0:COMP_CWORD} " == *' --end '* && $prev != --end ]]; then
+		case $prev in
+		--save) COMPREPLY=($(compgen -d -- "$cur")) ;;
+		-m) ;;
+		*)
+			COMPREPLY=($(compgen -W "-m --save $(cellblock --sessions \
+				2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
+			;;
+		esac
+		return
+	fi
 	if _cellblock_in_program; then
 		COMPREPLY=($(compgen -f -- "$cur"))
 		return

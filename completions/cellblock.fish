@@ -49,6 +49,7 @@ complete -c cellblock -n __cellblock_before_program -l end -d 'End a session'
 complete -c cellblock -n __cellblock_before_program -l message -d 'Show a text in a session'
 complete -c cellblock -n __cellblock_before_program -l watch -d 'Show what a session shows'
 complete -c cellblock -n '__fish_prev_arg_in --attach --end --message --watch' -f -a '(cellblock --sessions 2>/dev/null | tail -n +2 | string replace -r " .*" "")' -d Session
+complete -c cellblock -n '__fish_contains_opt end' -l save -x -a '(__fish_complete_directories)' -d 'Copy each home there first, as root'
 complete -c cellblock -n '__fish_prev_arg_in --end' -f -a all -d 'Every session of yours'
 complete -c cellblock -n __cellblock_before_program -l collect -d 'As root: what was handed in'
 complete -c cellblock -n __cellblock_before_program -l report -d 'Who had sessions, and what they used'

@@ -116,6 +116,23 @@ _cellblock_first()
 	fi
 }
 
+# Behind --end and a session: more of them, a text and a directory.
+if ((${words[(i)--end]} < CURRENT - 1)); then
+	case ${words[CURRENT - 1]} in
+	--save) _files -/ ;;
+	-m) ;;
+	*)
+		if [[ $PREFIX == -* ]]; then
+			_values option '-m[say why]' \
+				'--save[copy each home there first, as root]'
+		else
+			_cellblock_first
+		fi
+		;;
+	esac
+	return
+fi
+
 _arguments -s -S \
 	'(-f --config)'{-f,--config}'[configuration instead of the usual files]:file:_files' \
 	'*'{-s,--set}'[set one key of the configuration]:key:_cellblock_keys' \

@@ -123,6 +123,14 @@ def test_sessions_are_offered_and_no_files(cb, number, shell):
         assert "homework.py" not in offered, option
 
 
+def test_save_is_offered_behind_end_and_directories_behind_save(cb, shell):
+    (cb.work / "homes").mkdir()
+    (cb.work / "homework.py").write_text("")
+    assert "--save" in shell.offers("cellblock", "--end", "3", "--s")
+    offered = shell.offers("cellblock", "--end", "3", "--save", "home")
+    assert [word.rstrip("/") for word in offered] == ["homes"], offered
+
+
 def test_files_are_offered_as_the_program(cb, shell):
     (cb.work / "homework.py").write_text("")
     (cb.work / "homework.txt").write_text("")
