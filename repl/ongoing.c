@@ -105,17 +105,15 @@ static int reach(const struct registry *list, const struct registry_entry *to,
 		       : sock;
 }
 
-/* Copy the home of a session, if that is wanted: 0, or -1 with e. */
+/* Copy the home of a session into `place`: 0, or -1 with e. */
 static int save_home(const struct invocation *r, struct registry *list,
-	const struct registry_entry *to, struct err *e)
+	const struct registry_entry *to, const char *place, struct err *e)
 {
 	int64_t began = now_ms();
 
-	if (!r->opt.save)
-		return 0;
 	if (check_patience(list, to, e) < 0)
 		return -1;
-	if (saving_copy(r, to, r->opt.save, e) == 0)
+	if (saving_copy(r, to, place, e) == 0)
 		return 0;
 	registry_note_wait(list, to, REGISTRY_FOR_ANSWERS, now_ms() - began);
 	return -1;
@@ -299,6 +297,14 @@ static bool means_many(const char *id)
 	       (!strcmp(id, "all") || !strcmp(id, "everybody") || id[0] == '@');
 }
 
+/* Root rarely has sessions, and may mean those of all people. */
+static const char *hint_of_many(const char *id)
+{
+	return geteuid() == 0 && !strcmp(id, "all")
+		       ? " of root's own: everybody's are 'everybody'"
+		       : "";
+}
+
 /* Check that a group after an @ is one. */
 static int check_group(const char *id, struct err *e)
 {
@@ -358,8 +364,9 @@ static int tell_many(const struct invocation *r, struct registry *list)
 		if (e.msg[0])
 			terminal_refuse(&e);
 	}
-	snprintf(line, sizeof(line), "shown in %s",
-		text_count(count, sizeof(count), told, "session", NULL));
+	snprintf(line, sizeof(line), "shown in %s%s",
+		text_count(count, sizeof(count), told, "session", NULL),
+		told ? "" : hint_of_many(o->session));
 	terminal_print_line(stdout, line);
 	return failed;
 }
@@ -370,16 +377,12 @@ static int end_sessions(const struct invocation *r, struct registry *list)
 {
 	const struct options *o = &r->opt;
 	bool all = o->nargs == 1 && means_many(o->session);
+	char line[128], place[PATH_MAX];
+	struct err why = {0};
 	int failed = 0, own = 0;
 
-	if (o->save && geteuid() != 0) {
-		struct err e = {0};
-
-		err_set(&e, "--save copies homes for root alone");
-		err_hint(&e, ":download copies your own files");
-		err_kind_set(&e, ERR_USAGE);
-		run_die(&e);
-	}
+	if (o->save)
+		run_must(saving_find(o->save, place, &why), &why);
 	for (int i = 0; i < o->nargs && !all; i++)
 		find_session(r, list, o->args[i]);
 	for (size_t i = 0; i < (all ? list->n : (size_t)o->nargs); i++) {
@@ -390,14 +393,17 @@ static int end_sessions(const struct invocation *r, struct registry *list)
 		if (all && !is_meant(to, o->session))
 			continue;
 		own++;
-		if (save_home(r, list, to, &e) == 0 &&
+		if ((!o->save || save_home(r, list, to, place, &e) == 0) &&
 			end_session(list, to, o->message, &e) == 0)
 			continue;
 		terminal_refuse(&e);
 		failed = 1;
 	}
-	if (!own)
-		terminal_print_line(stdout, "there was no session to end");
+	if (!own) {
+		snprintf(line, sizeof(line), "there was no session to end%s",
+			all ? hint_of_many(o->session) : "");
+		terminal_print_line(stdout, line);
+	}
 	return failed;
 }
 

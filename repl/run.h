@@ -257,6 +257,10 @@ int ongoing_act(struct invocation *r);
 
 /* ---- saving.c ---- */
 
+/* Write the path of the directory that root names for copies, behind links, in
+ * which nobody else can change anything. 0, or -1 with e. */
+int saving_find(const char *dir, char path[static PATH_MAX], struct err *e);
+
 /* Copy the home of a session into a new directory in `dir`, and say where. 0,
  * or -1 with e, and what was left out has been said. */
 int saving_copy(const struct invocation *r, const struct registry_entry *of,

@@ -18,6 +18,7 @@
 #include "repl/attach/attach.h"
 #include "repl/config/person.h"
 #include "repl/files/files.h"
+#include "repl/lab/lab.h"
 #include "repl/text/text.h"
 
 #include <errno.h>
@@ -66,6 +67,22 @@ static int make_place(const struct registry_entry *of, const char *dir,
 		snprintf(again, sizeof(again), "-%d", i);
 	}
 	return err_errno(e, "make directory %s", path);
+}
+
+int saving_find(const char *dir, char path[static PATH_MAX], struct err *e)
+{
+	auto_close int fd = -1;
+
+	if (geteuid() != 0) {
+		err_set(e, "--save copies homes for root alone");
+		err_hint(e, ":download copies your own files");
+		return err_kind_set(e, ERR_USAGE);
+	}
+	if (!realpath(dir, path))
+		return err_errno(e, "--save %s", dir);
+	/* Whoever could change it would have root write elsewhere. */
+	fd = place_walk(path, NULL, e);
+	return fd < 0 ? err_wrap(e, "--save") : 0;
 }
 
 /* How large the person's home may be, by the system's configuration or by that

@@ -64,6 +64,33 @@ def test_the_home_is_root_s_before_the_session_ends(root, host):
     hosttree.until(lambda: not is_there(bob), "its end")
 
 
+def test_a_place_that_is_none_is_said_once_and_ends_nothing(root, host):
+    ann, bob = host.people
+    sessions = [p.session().start() for p in (ann, bob)]
+    link = host.dir / "link"
+    link.symlink_to(root.dir)
+    right = root.dir
+    for place, mode, said in ((host.dir / "missing", None, "No such file"),
+                              (right, 0o777, "can be changed by others"),
+                              (ann.home, None, "belongs to uid")):
+        if mode:
+            place.chmod(mode)
+        root.dir = place
+        code, text = end(root, "everybody")
+        assert code == 1 and said in text and len(text.splitlines()) == 1, text
+    assert list(right.iterdir()) == [] and is_there(ann) and is_there(bob)
+    # The control; and who has none.
+    right.chmod(0o700)
+    root.dir = link
+    for person in ann, bob:
+        assert end(root, f"{person.name}/1")[0] == 0
+    assert len(list(right.iterdir())) == 2
+    for s in sessions:
+        s.wait_exit()
+    for args in ("--message", "all", "x"), ("--end", "all"):
+        assert "everybody's are 'everybody'" in root.run(*args).text, args
+
+
 def test_no_link_of_a_student_leads_root_anywhere(root, host):
     ann, _ = host.people
     secret = host.dir / "secret"
@@ -99,8 +126,8 @@ def test_a_copy_that_is_not_whole_ends_nothing(root, host):
     copy, = copies(root)
     assert sum(p.stat().st_blocks for p in copy.rglob("*")) * 512 < 16 * MIB
     s.run("import os; [os.unlink(f'large{i}') for i in range(3)]")
-    subprocess.run([*host.inside(), "mount", "-t", "tmpfs", "-o", "size=16k",
-                    "tmpfs", root.dir], check=True)
+    subprocess.run([*host.inside(), "mount", "-t", "tmpfs", "-o",
+                    "size=16k,mode=700", "tmpfs", root.dir], check=True)
     try:
         code, said = end(root, f"{ann.name}/1")
         assert code == 1 and "No space left on device" in said, said
