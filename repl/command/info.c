@@ -257,6 +257,8 @@ static const struct {
 	{"transfer, files", "files.max_count", BY_THE_FRONT_END, USED_NOTHING},
 	{"idle", "session.idle", ENFORCE_TIME, USED_NOTHING},
 	{"lifetime", "session.lifetime", ENFORCE_TIME, USED_LIFETIME},
+	{"until", "session.until", ENFORCE_TIME, USED_NOTHING},
+	{"exam", "exam.end", ENFORCE_TIME, USED_NOTHING},
 	{"network", "jail.network", ENFORCE_NETWORK, USED_NOTHING},
 };
 
@@ -316,6 +318,8 @@ int info_limits(
 		if (!format_number(
 			    key->type, config_value_number(s->cfg, key), limit))
 			config_value_format(s->cfg, key, limit, sizeof(limit));
+		if (!*limit) /* there is no such end */
+			continue;
 		if (rows[i].used != USED_NOTHING)
 			format_number(key->type, uses[rows[i].used], used);
 		if (rows[i].by != BY_THE_FRONT_END)

@@ -58,13 +58,28 @@ static void write_python_name(const struct session *s, char *buf, size_t size)
 		snprintf(buf, size, "Python %.16s", base + 6);
 }
 
+/* Write when the session ends by session.until; in an exam, or without one,
+ * nothing. */
+static void write_until(
+	const struct session *s, const char *before, char *buf, size_t size)
+{
+	struct limits day = {.until_s = s->cfg->limits.until_s};
+	char moment[TEXT_HUMAN];
+
+	exam_end_day(s->cfg, &day);
+	*buf = '\0';
+	if (day.until_daily)
+		snprintf(buf, size, "%s%s", before,
+			text_moment(moment, day.until_s, time(NULL), false));
+}
+
 static void print_banner(struct session *s)
 {
 	const struct limits *l = &s->cfg->limits;
 	const struct config_lab *lab = &s->cfg->lab;
 	char python[64], memory[TEXT_HUMAN], wall[TEXT_HUMAN], home[TEXT_HUMAN],
 		tasks[TEXT_HUMAN];
-	char first[256], second[256];
+	char first[256], second[256], until[TEXT_HUMAN + 16] = "";
 	const char *net = "no network", *files = "no host files";
 	struct strbuf b = {0}, due = {0};
 	int rows, columns;
@@ -78,13 +93,14 @@ static void print_banner(struct session *s)
 	write_python_name(s, python, sizeof(python));
 	snprintf(first, sizeof(first), "cellblock %s · %s in a jail: %s, %s",
 		CELLBLOCK_VERSION, python, net, files);
+	write_until(s, " · until ", until, sizeof(until));
 	snprintf(second, sizeof(second),
-		"%s · %s · %s a cell · home %s, in memory only · :help",
+		"%s · %s · %s a cell · home %s, in memory only%s · :help",
 		text_size(memory, (uint64_t)l->memory_bytes),
 		text_count(tasks, sizeof(tasks), (uint64_t)l->processes,
 			"process", "processes"),
 		text_time(wall, l->cell_wall_ms),
-		text_size(home, (uint64_t)l->home_bytes));
+		text_size(home, (uint64_t)l->home_bytes), until);
 	editor_size(s->editor, &rows, &columns);
 	text_wrap(&b, first, 0, columns);
 	text_wrap(&b, second, 0, columns);
@@ -192,11 +208,30 @@ static void note_key(void *arg)
 	detached_keyed(arg);
 }
 
+/* Write the prompt of the next cell. */
+static int write_prompt(struct session *s, struct err *e)
+{
+	char left[TEXT_HUMAN];
+	struct strbuf b = {0};
+	int r;
+
+	write_left(s, left);
+	r = config_value_prompt(&b, s->cfg->prompt, s->cell_no + 1, left, e);
+	if (r == 0)
+		r = editor_set_prompt(s->editor, b.n ? b.s : "");
+	strbuf_free(&b);
+	return r;
+}
+
 static int take_jail_events(void *arg)
 {
 	struct session *s = arg;
+	struct err e = {0};
 
 	cell_take_events(s);
+	/* A notice stands above a prompt that says the same: the next read would
+	 * write it, and the person may wait for long. */
+	write_prompt(s, &e);
 	return s->over || cell_startup_is_due(s);
 }
 
@@ -244,21 +279,6 @@ static void edit_elsewhere(struct session *s, const char *text, size_t n)
 	strbuf_free(&edited);
 	s->signals->interrupt = false;
 	cell_take_events(s);
-}
-
-/* Write the prompt of the next cell. */
-static int write_prompt(struct session *s, struct err *e)
-{
-	char left[TEXT_HUMAN];
-	struct strbuf b = {0};
-	int r;
-
-	write_left(s, left);
-	r = config_value_prompt(&b, s->cfg->prompt, s->cell_no + 1, left, e);
-	if (r == 0)
-		r = editor_set_prompt(s->editor, b.n ? b.s : "");
-	strbuf_free(&b);
-	return r;
 }
 
 static void read_and_run(struct session *s)

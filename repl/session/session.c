@@ -189,6 +189,13 @@ bool session_goes_on_alone(const struct session *s)
 	return s->signals->outlives && control_is_named(s->control);
 }
 
+/* True if root's service hands it in when the session ends. */
+static bool is_handed_in(const struct session *s, const char *path)
+{
+	return s->courier >= 0 && exam_hands_in(s->cfg) &&
+	       transfer_matches(s->cfg->exam_hand_in, path);
+}
+
 /* Write the files that would be lost, as in "2 files never downloaded: a, b";
  * "" if there are none. -1 if the person stops the search. */
 static int name_files(struct session *s, char *buf, size_t size)
@@ -201,7 +208,8 @@ static int name_files(struct session *s, char *buf, size_t size)
 	if (jail_home_list(s->jail, &files, NULL) < 0)
 		return s->signals->interrupt ? -1 : 0;
 	for (size_t i = 0; i < files.n; i++)
-		if (is_figure(s, files.v[i].path))
+		if (is_figure(s, files.v[i].path) ||
+			is_handed_in(s, files.v[i].path))
 			files.v[i].type = 'o';
 	n = ledger_unsaved(&s->ledger, &files, which, 3);
 	for (size_t i = 0; i < n && i < 3; i++) {

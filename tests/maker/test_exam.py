@@ -2,6 +2,7 @@
 """An exam: a group between two times of the host's clock, and a student who
 tries what a student may try."""
 import os
+import re
 import signal
 import time
 
@@ -116,6 +117,37 @@ def test_the_prompt_says_how_much_time_is_left(host, exam):
     assert s.run("6 * 7") == "42"
     host.policy(more, f"groups/{bob.name}.conf")
     assert bob.session(prompt=" >>> ").start().run("6 * 7") == "42"
+
+
+def test_a_prompt_that_waits_says_anew_how_much_is_left(host, exam):
+    """With a notice, and with what the person has typed."""
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 10 * 60 + 8, '[terminal]\nprompt = "{left} >>> "\n')
+    s = ann.session("-q", prompt="11 min >>> ").start()
+    s.type("6 *")
+    s.expect("the exam ends in 10 min")
+    s.expect(r"^10 min >>> 6 \*")
+    s.type(" 7\r")
+    s.expect("^42$")
+
+
+def test_the_end_of_the_day_is_shown(host):
+    begin(host)
+    ann, _ = host.people
+    ends = time.localtime(time.time() + 7200)
+    host.policy("[policy]\nlocked = yes\n[session]\nuntil = "
+                + time.strftime("%H:%M\n", ends))
+    s = ann.session().start()
+    assert re.search(time.strftime(r"until (today|\w+day) %H:%M", ends),
+                     " ".join(s.all_text().split()))
+    assert re.search(time.strftime(r"until +%H:%M ", ends), s.run(":limits"))
+    s.leave()
+    # The control.
+    host.policy("")
+    s = ann.session().start()
+    assert "until" not in s.run(":limits") and "until" not in s.all_text()
+    s.leave()
 
 
 @as_any_other

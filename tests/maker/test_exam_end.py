@@ -132,6 +132,20 @@ def test_what_a_session_leaves_is_handed_in(host, exam, way):
         {"1", "2", ".1", ".2", ".lock"}
 
 
+def test_what_will_be_handed_in_is_no_loss(host, exam):
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600, more="[exam]\nhand_in = *.py\n")
+    s = ann.session("-q").start()
+    write(s, "a.py", "1")
+    write(s, "b.txt", "2")
+    assert "1 file never downloaded: b.txt" in s.run(":quit")
+    s.run(":rm -f b.txt")
+    s.type(":quit\r")
+    s.wait_exit()
+    exam.until(ann, ["a.py"])
+
+
 def test_a_session_without_anything_new_makes_no_version(host, exam):
     begin(host)
     ann, _ = host.people
