@@ -213,6 +213,7 @@ def test_a_purge_of_the_package_leaves_sshd_its_group(host):
     ("ann,nothing", "expected NAME,KEY"), ("ann", "expected NAME,KEY"),
     ("ann,ssh-ed25519 AAAA", "ssh-keygen does not know"),
     ("ann,{key}\nann,{key}", "twice"), ("root,{key}", "already"),
+    ("sudo,{key}", "groups named sudo already"),
     ("x" * 33 + ",{key}", "expected a name")])
 def test_a_list_with_a_mistake_adds_nobody(host, line, said):
     key = host.key("k").with_suffix(".pub").read_text().strip()
