@@ -25,6 +25,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <syslog.h>
@@ -118,11 +119,36 @@ static int take_file(struct place_draft *p, int home, const struct jail_file *f,
 	return r;
 }
 
+static int depth(const char *path)
+{
+	int n = 0;
+
+	for (; *path; path++)
+		n += *path == '/';
+	return n;
+}
+
+/* A file that a person wrote by hand is small, and rarely lies deep: it comes
+ * first, for not all may have room, or time. */
+static int by_worth(const void *a, const void *b)
+{
+	const struct jail_file *x = a, *y = b;
+	int deeper = depth(x->path) - depth(y->path);
+
+	if (deeper)
+		return deeper;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
 static void take_files(struct place_draft *p, const struct config *cfg,
-	int home, const struct jail_files *files)
+	int home, struct jail_files *files)
 {
 	int64_t until_ms = now_ms() + MOST_MS;
 
+	if (files->n)
+		qsort(files->v, files->n, sizeof(*files->v), by_worth);
 	for (size_t i = 0; i < files->n; i++) {
 		const struct jail_file *f = &files->v[i];
 		struct err e = {0};

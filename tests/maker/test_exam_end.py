@@ -2,6 +2,7 @@
 """What an exam leaves: what is handed in at its end, and a transcript of
 root's; and the clock of the host, which may be set back."""
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -132,6 +133,24 @@ def test_what_a_session_leaves_is_handed_in(host, exam, way):
         {"1", "2", ".1", ".2", ".lock"}
 
 
+def test_what_is_left_waits_for_another_hand_in(host, exam):
+    """Longer than a person does who can try again."""
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600)
+    s = ann.session("-q").start()
+    write(s, "a.py", "1")
+    there = exam.place / "python1/exam" / ann.name
+    there.mkdir(parents=True)
+    there.parent.chmod(0o700)
+    with open(there / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        s.type(":quit\r")
+        time.sleep(13)
+    s.wait_exit()
+    assert exam.of(ann) == {"a.py": "1"}
+
+
 def test_what_will_be_handed_in_is_no_loss(host, exam):
     begin(host)
     ann, _ = host.people
@@ -175,6 +194,20 @@ def test_what_is_too_much_is_left_out_and_the_rest_is_handed_in(host, exam):
     assert set(exam.until(ann, ["a.py", "z.py"])) == {"a.py", "z.py"}
 
 
+def test_what_is_large_takes_no_room_from_what_is_small(host, exam):
+    """In whatever order a directory lists them."""
+    begin(host)
+    ann, _ = host.people
+    exam.set(-60, 3600, lab="quota = 64K\n")
+    s = ann.session("-q").start()
+    s.run("import os; os.mkdir('a')")
+    write(s, "a/deep.py", "x")
+    for name, size in ("first", 50_000), ("solution.py", 10), ("last", 50_000):
+        write(s, name, "x" * size)
+    s.leave()
+    exam.until(ann, ["solution.py", "a_deep.py"])
+
+
 def test_two_files_of_one_name_are_one_and_cost_the_room_of_one(host, exam):
     begin(host)
     ann, _ = host.people
@@ -183,8 +216,8 @@ def test_two_files_of_one_name_are_one_and_cost_the_room_of_one(host, exam):
     def leave():
         s = ann.session("-q").start()
         s.run("import os; os.mkdir('a')")
-        write(s, "a/b.py", "x" * 1000)
-        write(s, "a_b.py", "y" * 100_000)
+        write(s, "a/b.py", "y" * 100_000)
+        write(s, "a_b.py", "x" * 1000)
         # Of names that no file can have there, and of no files, none.
         s.run(r"_ = open(b'bad\xff.py', 'w'), open('new\nline.py', 'w')")
         s.run("os.mkfifo('f.py'); os.symlink('/etc/shadow', 's.py')")
