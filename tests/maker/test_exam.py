@@ -9,62 +9,13 @@ import time
 import pytest
 
 import hosttree
-from makerhost import as_any_other, ready
-
-POLICY = """[exam]
-begin = {begin}
-end = {end}
-[policy]
-locked = yes
-[session]
-maker = require
-[cell]
-timeout = 60s
-[files]
-upload_from = {folder}
-download_to = {folder}
-[log]
-transcript = {transcripts}
-"""
-
-
-def at(seconds):
-    """So many seconds from now, as the configuration has it."""
-    return time.strftime("%Y-%m-%d %H:%M:%S",
-                         time.localtime(time.time() + seconds))
-
-
-class Exam:
-    def __init__(self, host):
-        self.host = host
-        self.folder = host.dir / "exam"
-        self.transcripts = host.dir / "transcripts"
-        self.folder.mkdir()
-        self.folder.chmod(0o777)
-        self.transcripts.mkdir(mode=0o700)
-
-    def set(self, begin, end, more=""):
-        """For the first of the two people, by the account's group."""
-        self.host.policy(
-            POLICY.format(begin=at(begin), end=at(end), folder=self.folder,
-                          transcripts=self.transcripts) + more,
-            f"groups/{self.host.people[0].name}.conf")
-
-    def written(self):
-        return "".join(p.read_text() for p in
-                       sorted(self.transcripts.iterdir()))
+from exams import Exam, begin
+from makerhost import as_any_other
 
 
 @pytest.fixture(name="exam")
 def _exam(host):
-    return Exam(host)
-
-
-def begin(host, spare=0):
-    host.spare = spare
-    host.policy("")
-    host.start()
-    ready(host, spare * 3)
+    return Exam(host, lab="")
 
 
 WAYS = [("-c", "print(1)"), ("-e", "1"), ("-q",), ("--attach",), ("--eval",),

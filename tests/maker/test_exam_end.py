@@ -16,64 +16,13 @@ import pytest
 
 import hindered
 import hosttree
+from exams import Exam, at, begin, write
 from makerhost import as_any_other, of_jails
-from test_exam import POLICY, at, begin
-
-LAB = """[lab]
-course = python1
-exercise = exam
-submit = {place}/{{course}}
-"""
-
-
-class Exam:
-    def __init__(self, host):
-        self.host = host
-        self.folder = host.dir / "exam"
-        self.folder.mkdir()
-        # Nobody but root reaches either.
-        self.transcripts = host.dir / "transcripts"
-        self.place = host.dir / "submissions"
-        for p in self.transcripts, self.place:
-            p.mkdir(mode=0o700)
-
-    def set(self, start, end, more="", lab=""):
-        self.end = time.time() + end
-        self.host.policy(
-            LAB.format(place=self.place) + lab
-            + POLICY.format(begin=at(start), end=at(end), folder=self.folder,
-                            transcripts=self.transcripts) + more,
-            f"groups/{self.host.people[0].name}.conf")
-
-    def of(self, person):
-        """{name: text} of the newest version."""
-        there = self.place / "python1/exam" / person.name
-        versions = [int(p.name) for p in there.glob("[1-9]*")]
-        if not versions:
-            return {}
-        return {p.name: p.read_text()
-                for p in (there / str(max(versions))).iterdir()}
-
-    def until(self, person, names):
-        hosttree.until(lambda: set(self.of(person)) == set(names),
-                       f"{names} of {person.name}", 60)
-        return self.of(person)
-
-    def transcript(self, s=None):
-        """Of the only session, or of the one whose front end `s` is."""
-        found = [p for p in self.transcripts.iterdir()
-                 if s is None or p.name.endswith(f"-{s}.log")]
-        assert len(found) == 1, found
-        return found[0]
 
 
 @pytest.fixture(name="exam")
 def _exam(host):
     return Exam(host)
-
-
-def write(s, name, text):
-    s.run(f"_ = open({name!r}, 'w').write({text!r})")
 
 
 # ---- what is handed in ----
@@ -526,9 +475,8 @@ def test_who_came_before_the_file_of_an_exam_that_goes_on(host, exam, mark):
     begin(host)
     ann, _ = host.people
     s = ann.session().start()
-    host.policy(mark + POLICY.format(begin=at(-60), end=at(3600), folder=exam.folder,
-                                     transcripts=exam.transcripts),
-                f"groups/{ann.name}.conf")
+    exam.lab = ""       # the section is the first
+    exam.set(-60, 3600, mark=mark)
     s.expect("ended by root: the exam begins", deadline=60)
     s.wait_exit()
     # One that is in the exam goes on.

@@ -14,8 +14,7 @@ import freeport
 import hosttree
 import sshd
 import term
-from test_exam import begin
-from test_exam_end import Exam, write
+from exams import Exam, begin, write
 
 SSHD = sshd.find()
 ETC = pathlib.Path(__file__).resolve().parent.parent.parent / "etc"

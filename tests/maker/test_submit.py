@@ -12,6 +12,7 @@ import pytest
 
 import hindered
 import hosttree
+from exams import write
 
 LOCKED = "[policy]\nlocked = yes\n"
 RECEIPT = r"receipt ([0-9a-f]{4}-[0-9a-f]{2})"
@@ -72,10 +73,6 @@ def _session(course, ann):
     s = ann.session().start()
     yield s
     s.leave()
-
-
-def write(s, name, text):
-    s.run(f"_ = open({name!r}, 'w').write({text!r})")
 
 
 def submit(s, *names):
