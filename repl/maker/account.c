@@ -79,6 +79,12 @@ static int append(const char *path, const char *text)
 		errno = EINVAL;
 		return -1;
 	}
+	/* In a directory where all may make files, somebody else may have made
+	 * it, who would read and change it. */
+	if (st.st_uid != geteuid()) {
+		errno = EPERM;
+		return -1;
+	}
 	n = snprintf(line, sizeof(line), "%s%s\n",
 		ends_in_line(fd, st.st_size) ? "" : "\n", text);
 	if (n >= (int)sizeof(line)) {

@@ -211,6 +211,23 @@ def test_the_file_may_be_moved_and_the_disk_full(host, records):
     assert p.code != 0 and "1 line is no record" in p.err.decode()
 
 
+def test_a_file_that_a_student_has_made_is_not_the_record(host, records):
+    """Where transcripts lie, too, all may make files."""
+    records.parent.mkdir()
+    records.parent.chmod(0o1733)
+    ann, _ = host.people
+    records.touch(0o600)
+    os.chown(records, ann.uid, ann.uid)
+    begin(host, records)
+    assert ann.run("-c", "print(1)").out == b"1\n"
+    hosttree.until(lambda: not janitors(), "the end")
+    assert records.read_text() == ""
+    # The control.
+    os.chown(records, 0, 0)
+    assert ann.run("-c", "print(1)").out == b"1\n"
+    until_rows(host, 1)
+
+
 def test_a_session_goes_on_where_the_file_cannot_be_written(host):
     begin(host, host.dir)       # a directory
     ann, _ = host.people
