@@ -142,7 +142,7 @@ static bool is_heard(const struct hosts_state *h)
 /* To the herald. */
 struct hosts_begun {
 	uid_t id;
-	char person[64];
+	char person[NAME_MAX + 1];
 };
 
 /* From the service to the herald. */
@@ -193,7 +193,7 @@ static void remove_earlier(int dir, uid_t id)
 
 static int write_begun(int dir, const struct hosts_begun *begun, struct err *e)
 {
-	char name[96];
+	char name[NAME_MAX + 16];
 	auto_close int fd = -1;
 
 	remove_earlier(dir, begun->id);

@@ -9,6 +9,7 @@
 #include "repl/maker/maker.h"
 #include "repl/serve/serve.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 
 #define LOG_NAME "cellblock-maker"
@@ -31,7 +32,7 @@ struct service_place {
 	_Atomic int state;
 	uid_t uid, id;
 	bool logged, ahead, session;
-	char name[64];
+	char name[NAME_MAX + 1];
 	pid_t child; /* only the parent writes it */
 };
 

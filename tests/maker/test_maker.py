@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Sessions that root's maker makes for ordinary people."""
 import json
+import pathlib
 import re
+import subprocess
 
 import hosttree
 from makerhost import JAIL_UIDS, logged, of_jails
@@ -75,6 +77,27 @@ def test_other_hosts_see_no_session_of_an_earlier_person(host):
     hosttree.until(lambda: list(own.glob(f"*.{ann.name}")), "its file")
     begun, = own.glob(f"*.{ann.name}")
     assert not begun.with_suffix(".gone").exists()
+    s.leave()
+
+
+def test_a_person_may_have_a_long_name(host):
+    """As those of a directory service have it, with the domain."""
+    shared = host.dir / "hosts"
+    shared.mkdir(mode=0o755)
+    ann = host.people[0]
+    name = ann.name + "@" + "department.of." * 8 + "example"
+    accounts = host.dir / "passwd"
+    accounts.write_text(pathlib.Path("/etc/passwd").read_text().replace(
+        f"\n{ann.name}:", f"\n{name}:"))
+    subprocess.run([*host.inside(), "mount", "--bind", str(accounts),
+                    "/etc/passwd"], check=True)
+    host.policy(f"[maker]\nhosts = {shared}\n")
+    host.start()
+    s = ann.session().start()
+    hosttree.until(lambda: list(shared.glob("*/[1-9]*")), "its file")
+    path, = shared.glob("*/[1-9]*")
+    assert path.name.partition(".")[2] == name
+    assert (name, str(ann.uid)) in [m[:2] for m in logged(host)]
     s.leave()
 
 
