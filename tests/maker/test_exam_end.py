@@ -16,8 +16,9 @@ import pytest
 
 import hindered
 import hosttree
-from exams import Exam, at, begin, write
+from exams import POLICY, Exam, at, begin, write
 from makerhost import as_any_other, of_jails
+from test_attacks import OLD
 
 
 @pytest.fixture(name="exam")
@@ -581,6 +582,62 @@ def test_who_says_nothing_delays_the_end_of_nobody_else(host, exam):
     a.wait_exit()
     hosttree.until(lambda: not of_jails(), "the end of the other's jail", 60)
     assert p.poll() is None
+
+
+# Answers as no session does. Behind that is a descriptor whose closing takes an
+# hour: the proctor has its last copy when it closes the connection.
+FALSE_SESSION = """
+import array, os, socket, struct, sys
+listener = socket.create_server(('127.0.0.1', 0))
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind(sys.argv[1] + '/7')
+s.listen()
+print('listens', flush=True)
+def linger(one, seconds):
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                   struct.pack('ii', 1, seconds))
+while True:
+    one = socket.create_connection(listener.getsockname())
+    linger(one, 3600)
+    one.setblocking(False)
+    try:
+        while True: one.send(b'x' * 65536)
+    except BlockingIOError: pass
+    args = [b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                     array.array('i', [one.fileno()]))]
+    asker, _ = s.accept()
+    try:
+        asker.send(b'x')
+        asker.sendmsg(*args)
+    except OSError:
+        linger(one, 0)
+    one.close()
+    print('asked', flush=True)
+    asker.close()
+"""
+
+
+@pytest.mark.parametrize("kernel", [[], OLD], ids=["new", "old"])
+def test_who_sends_a_descriptor_along_delays_the_end_of_nobody_else(
+        host, exam, kernel):
+    """Sessions are looked at by the numbers of their persons. The first answers
+    as she likes."""
+    host.under = kernel
+    begin(host)
+    ann, bob = sorted(host.people, key=lambda person: person.uid)
+    hers, his = ann.session().start(), bob.session().start()
+    liar = ann.python(FALSE_SESSION,
+                      str(ann.home / ".local/state/cellblock/live"))
+    assert liar.stdout.readline() == "listens\n", liar.stderr.read()
+    for person in ann, bob:
+        host.policy(POLICY.format(
+            begin=at(-60), end=at(3600), folder=exam.folder,
+            transcripts=exam.transcripts), f"groups/{person.name}.conf")
+    his.expect("ended by root: the exam begins", deadline=60)
+    his.wait_exit()
+    assert liar.stdout.readline() == "asked\n"
+    hers.wait_exit(60)
+    assert liar.poll() is None
 
 
 # ---- the clock of the host ----
