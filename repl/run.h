@@ -182,8 +182,8 @@ void run_set_locale(void);
 int run_read_config(
 	struct invocation *r, struct config *cfg, struct config_errors *errors);
 void run_load_config(struct invocation *r);
-/* Root's --check-config: print the errors in the files of groups and of persons,
- * each beside the system's. The exit status. */
+/* Root's --check-config: print the errors in the files of groups and of
+ * persons, each beside the system's. The exit status. */
 int run_check_others(struct invocation *r);
 
 /* Fill in how we ask for the jail. A login has only the system's configuration.

@@ -211,8 +211,8 @@ static _Noreturn void run_child(
 	_exit(1);
 }
 
-/* Wait for the child: 0, or -1: it failed, or does not even die (the file system
- * of a file that it was handed may hold it up). */
+/* Wait for the child: 0, or -1: it failed, or does not even die (the file
+ * system of a file that it was handed may hold it up). */
 static int await_child(pid_t pid)
 {
 	int64_t until = now_ms() + (SAVE_S + DIE_S) * 1000;

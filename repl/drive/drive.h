@@ -84,11 +84,11 @@ struct log {
 	const char *user;  /* borrowed */
 	uint64_t cell_max; /* most first bytes of a cell's output */
 	uint64_t cell_seen; /* bytes that the cell wrote */
-	char *last;	    /* those that it wrote last, of more than cell_max */
+	char *last; /* those that it wrote last, of more than cell_max */
 	size_t last_size, last_at;
-	int error;	    /* why the transcript has a gap */
-	bool told;	    /* the gap was reported */
-	bool lost;	    /* root's service takes no more */
+	int error; /* why the transcript has a gap */
+	bool told; /* the gap was reported */
+	bool lost; /* root's service takes no more */
 	int64_t cpu_ms, peak_bytes;
 	bool in_input; /* what was written last is of log_input() */
 };

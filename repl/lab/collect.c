@@ -102,9 +102,10 @@ static void add_json(
 	/* A name service may have accounts whose names are no text. */
 	text_safe(safe, sizeof(safe), person, strlen(person));
 	o = json_pack("{s:s, s:s, s:I, s:s, s:I, s:s, s:s}", "student",
-		is_text ? person : safe, "file", f->name, "version", (json_int_t)f->version,
-		"when", iso(when, f->when_s), "bytes", (json_int_t)f->bytes,
-		"sha256", f->sha256, "receipt", f->receipt);
+		is_text ? person : safe, "file", f->name, "version",
+		(json_int_t)f->version, "when", iso(when, f->when_s), "bytes",
+		(json_int_t)f->bytes, "sha256", f->sha256, "receipt",
+		f->receipt);
 
 	out->failed |= json_array_append_new(out->list, o) < 0;
 }

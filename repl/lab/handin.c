@@ -38,8 +38,8 @@ struct handin {
 
 /* ---- what may be handed in ---- */
 
-/* The moment of the host's clock; -1 with e if that is past the deadline, or the
- * exam. */
+/* The moment of the host's clock; -1 with e if that is past the deadline, or
+ * the exam. */
 static time_t now_if_in_time(const struct handin *h, struct err *e)
 {
 	const struct config_lab *lab = &h->cfg->lab;

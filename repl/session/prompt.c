@@ -116,7 +116,9 @@ static void print_banner(struct session *s)
 	session_tell_limited(s);
 }
 
-/* Write the time left of an exam, in whole minutes; without one, nothing. */
+/* Write the time left of an exam, in minutes, of which the last may have begun
+ * by up to 5 s: at a notice of 10 minutes it is 10. Without an exam, nothing.
+ */
 static void write_left(const struct session *s, char left[TEXT_HUMAN])
 {
 	int64_t seconds = s->cfg->limits.until_s - time(NULL);
@@ -124,7 +126,7 @@ static void write_left(const struct session *s, char left[TEXT_HUMAN])
 	*left = '\0';
 	if (exam_is_set(s->cfg) && seconds > 0)
 		snprintf(left, TEXT_HUMAN, "%" PRId64 " min",
-			(seconds + 59) / 60);
+			1 + (seconds - 6) / 60);
 }
 
 /* The first line of an exam, also of a quiet one. */
@@ -229,8 +231,8 @@ static int take_jail_events(void *arg)
 	struct err e = {0};
 
 	cell_take_events(s);
-	/* A notice stands above a prompt that says the same: the next read would
-	 * write it, and the person may wait for long. */
+	/* A notice stands above a prompt that says the same: the next read
+	 * would write it, and the person may wait for long. */
 	write_prompt(s, &e);
 	return s->over || cell_startup_is_due(s);
 }
