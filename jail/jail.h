@@ -393,8 +393,8 @@ int jail_reset(struct jail *j, int *kept, struct err *e);
 /* Back to the state before the last n cells that changed a variable. */
 int jail_undo(struct jail *j, int n, struct jail_undone *u, struct err *e);
 
-/* For who has other things to do than to wait: the same, and JAIL_REPLY says
- * when it is done. No other call before that. */
+/* For a caller that has other things to do than to wait: the same, and
+ * JAIL_REPLY says when it is done. No other call before that. */
 enum jail_call {
 	CALL_READY, /* all that was asked before is done: no call waits for it
 		     */

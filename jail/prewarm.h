@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * prewarm.h - jails that are made before it is known for whom
+ * prewarm.h - jails that are made before their user is known
  *
  * Two have them: a front end that serves many requests (a pool), and root's
  * maker of sessions (spares). One policy decides how many there are.

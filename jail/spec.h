@@ -61,7 +61,7 @@ enum spec_mode {
 		       * stdio: a request, or, made ahead, a program `-e` */
 };
 
-/* A prewarmed jail is made before it is known for whom, or what runs in it. */
+/* A prewarmed jail is made before its user, or its program, is known. */
 enum spec_prewarm {
 	SPEC_WANTED, /* not prewarmed: somebody waits for it */
 	SPEC_SOON,  /* prewarmed, and wanted in a moment: what may be done later
@@ -74,7 +74,7 @@ struct jail_spec;
 /* Limits that are counted for spec_end. */
 #define SPEC_STRUCK 16
 
-/* What a session had used when nothing of it was left. */
+/* The use of a session, counted when nothing of it was left. */
 struct spec_end {
 	uid_t id;		      /* its host id */
 	int64_t cpu_ms;		      /* of all its processes; -1 unknown */

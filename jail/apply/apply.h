@@ -48,7 +48,7 @@ int apply_stage(const struct plan *p, enum plan_stage stage,
  * dead sessions whose janitors were killed.
  */
 
-/* Whose janitor it is. */
+/* The session that a janitor cleans up after. */
 struct janitor_of {
 	const struct cgroup *cgroup;
 	/* The janitor tells spec->made->ended() what the session has used;

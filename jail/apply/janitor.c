@@ -96,7 +96,7 @@ static void take_home(int fd, uid_t id, int *home)
 		*home = fd;
 }
 
-/* A pipe brings no descriptor; only who wants the home has a socket. */
+/* A pipe brings no descriptor; a janitor that wants the home has a socket. */
 static bool wants_home(const struct janitor_of *of)
 {
 	return of->spec && of->spec->made && of->spec->made->left;

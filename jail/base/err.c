@@ -3,8 +3,8 @@
  * err.c - an error that carries its context outward
  *
  * Runs in:   every process
- * Trusts:    its caller; the texts may hold any bytes, and whoever prints them
- *            makes them safe for a terminal
+ * Trusts:    its caller; the texts may hold any bytes, and the code that prints
+ *            them makes them safe for a terminal
  */
 #include "err.h"
 

@@ -120,10 +120,9 @@ enum io_first io_look_at_first(int sock);
 ssize_t io_recv_fds(
 	int sock, void *buf, size_t n, int *fds, int maxfds, int flags);
 
-/* The same from a stranger, of whom no descriptor is wanted: a message that
- * holds one is EPROTO, and stays in the socket, of which a copy stays open.
- * Whoever closed it would have to wait for as long as the stranger likes; at an
- * exit nothing waits. */
+/* The same from a stranger, who may send no descriptor: a message that holds
+ * one is EPROTO, and stays in the socket, of which a copy stays open. To close
+ * it could take as long as the stranger likes; an exit does not wait. */
 ssize_t io_recv_strange(int sock, void *buf, size_t n, int flags);
 
 /* Lock a whole file or directory (flock(2)) for this open file alone, within so
@@ -149,7 +148,7 @@ int io_sealed_memfd(const char *name, const void *buf, size_t n);
 /* Seal a memory file like that. 0, or -1 with errno. */
 int io_seal(int fd);
 
-/* The size of such a file, whoever made it; -1: it is no such file. No other
+/* The size of such a file of any process; -1: it is no such file. No other
  * process can change it or make its reader wait, as a file on FUSE can. */
 off_t io_sealed_size(int fd);
 
@@ -163,7 +162,7 @@ struct io_newfile {
  * that nobody can guess. 0, or -1 with errno. */
 int io_newfile_create(struct io_newfile *f, int dir, mode_t mode);
 
-/* Give the file its name. Without `replace`, what has the name already stays:
+/* Give the file its name. Without `replace`, a file of that name stays:
  * -1 with EEXIST. 0, and `f` is closed; or -1 with errno. */
 int io_newfile_commit(struct io_newfile *f, const char *name, bool replace);
 

@@ -3,7 +3,7 @@
  * prefault.c - a process that waits has its pages before it needs them
  *
  * Runs in:   any process of ours that waits for a request
- * Leaves:    memory as it was, but for who has which page of it
+ * Leaves:    memory as it was; the process has pages of its own for it
  */
 #include "prefault.h"
 

@@ -3,7 +3,7 @@
  * slots.c - counting sessions with locks on the bytes of a file
  *
  * Runs in:   front end, warden
- * Trusts:    whoever may open the file
+ * Trusts:    processes that may open the file
  * Leaves:    locks, which go with the descriptor
  */
 #include "slots.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * broker.h - who makes a jail, and for whom
+ * broker.h - the processes that make jails
  *
- *	start.c		a warden is started, and whoever asked for it gets its
- *			socket
+ *	start.c		a warden is started, and the process that asked for it
+ *			gets its socket
  *	supplier.c	a process that starts wardens for a front end that
  *			can no longer fork
  *	stock.c		how many jails are made ahead (jail/prewarm.h)
@@ -31,8 +31,8 @@ pid_t start_warden(const struct jail_spec *spec, int *sock, struct err *e);
 _Noreturn void start_run(int sock, const struct jail_spec *spec);
 
 /* Become the warden of a session that somebody asked for over the connection
- * `asked` (taken), who gets the socket to it. The caller has an alarm, which is
- * called off. */
+ * `asked` (taken), over which the socket to it goes. The caller has an alarm,
+ * which is called off. */
 _Noreturn void start_become(int asked, const struct jail_spec *spec);
 
 /* Go on beside our parent, in a child of it: with nothing of the parent's but

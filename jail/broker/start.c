@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * start.c - a warden is started, and whoever asked for it gets its socket
+ * start.c - a warden is started, and the process that asked gets its socket
  *
  * Runs in:   start_warden(): the front end, or the supplier; start_run(),
  *            start_become(): a child of root's maker; start_apart(): a child
  *            of the front end; the rest: both ends of the connection over
  *            which a session is asked for
  * Holds:     what its caller holds: as root, everything
- * Trusts:    start_receive(): whoever was asked
+ * Trusts:    start_receive(): the process that was asked
  * Leaves:    a warden, which ends with the socket that was handed over
  */
 #include "broker.h"

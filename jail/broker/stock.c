@@ -21,7 +21,7 @@ static bool is_missing(const struct stock_kind *k, bool waited)
 		      : k->have + k->lost < k->waited + k->ahead;
 }
 
-/* Who comes next would have to wait for it. */
+/* The next client would have to wait for it. */
 static bool is_urgent(const struct stock_kind *k)
 {
 	return k->have == k->making;

@@ -427,7 +427,8 @@ int jail_leave(struct jail *j, struct err *e)
 {
 	if (!j || !j->exited || getppid() <= 1)
 		return jail_close(j, e);
-	/* A maker counts its sessions: whoever sees our end may begin one. */
+	/* A maker counts its sessions: a person who sees our end may begin
+	 * one. */
 	if (!j->warden) {
 		jail_end(j);
 		await_short(j, WIRE_LEFT_BYTES, LEFT_MS);

@@ -314,7 +314,7 @@ static bool is_well(
 		       ev->type == JAIL_NOTICE);
 }
 
-/* Take one event of a session ahead; it is kept for who takes that. True if
+/* Take one event of a session ahead; it is kept for its later user. True if
  * there may be another event. */
 static bool hear_one(enum spec_mode mode, struct ahead *a)
 {

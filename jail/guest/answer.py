@@ -32,7 +32,7 @@ mro_of = type.__dict__["__mro__"].__get__
 class_name = type.__dict__["__name__"].__get__
 module_name = type.__dict__["__module__"].__get__
 dict_of = type.__dict__["__dict__"].__get__
-# What opens or closes something, and where strings end.
+# Marks that open or close something, and the ends of strings.
 MARK = re.compile("#[^\n]*|\"\"\"|'''|[]['\"(){}]")
 END = {q: re.compile((r"(?:[^\\\n%s]|\\.)*(?:%s|\n)" if len(q) == 1 else
                       r"(?:[^\\]|\\.)*?(?:%.0s%s)") % (q, q), re.S)
@@ -52,7 +52,7 @@ BUILTIN = type(len), type(str.join), type(object.__init__), type(
     dict.__dict__["fromkeys"])
 BINDING = (type(stdlib), type, *BUILTIN)  # what their __get__ does is known
 PROXIES = stdlib("_weakref").ProxyType, stdlib("_weakref").CallableProxyType
-# What dir() of a frame leaves out (pandas' _accessors and _hidden_attrs).
+# Names that dir() of a frame leaves out (pandas' _accessors, _hidden_attrs).
 FRAME_HIDES = "sparse", "tshift", "get_values"
 
 

@@ -8,8 +8,8 @@
 # Leaves:    nothing; an interrupt cancels the cell, and no other task
 def awaited(coroutine):
     asyncio = stdlib("asyncio")
-    # What a loop waits with does not outlive its process: after a kill, a copy
-    # of it goes on.
+    # The descriptors with which a loop waits do not outlive its process: after
+    # a kill, a copy of the process goes on.
     if S.loop is None or S.loop.is_closed() or S.loop_pid != getpid():
         S.loop, S.loop_pid = asyncio.new_event_loop(), getpid()
     asyncio.set_event_loop(S.loop)

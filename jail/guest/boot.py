@@ -18,8 +18,8 @@
 # Leaves:    the loop of link.py, or the end of the one cell
 #
 # The first prompt waits for READY, and reading the rest of the driver takes
-# longer than saying so: READY goes first. Whatever could fail later for lack
-# of a module is tried before. From here on every signal is blocked except
+# longer than saying so: READY goes first. An import that could fail later for
+# lack of a module is tried before. From here on every signal is blocked except
 # SIGINT, which is ignored since before exec.
 if sys.version_info < (3, 9):
     sys.exit("Python %d.%d is too old for cells, which need 3.9 or newer; "
@@ -56,9 +56,9 @@ def prepare():
 
 
 def freeze():
-    """What is there outlives the cell: a collection, as at Python's end, need
-    not look at it (1.5 ms of that end), nor clear the modules that are the
-    driver's alone (0.1 ms). They are imported anew where a cell wants them."""
+    """The objects of the start outlive the cell: a collection, as at Python's
+    end, need not look at them (1.5 ms of that end), nor clear the modules that
+    are the driver's alone (0.1 ms). A cell that wants them imports them."""
     gc = __import__("gc")
     own = [sys.modules.pop(name, None) for name in ("_ast", "_socket", "gc")]
     own.append(own)

@@ -35,8 +35,8 @@ def called(text, end, pairs):
 
 
 def parameters(o, bound=0, depth=8):
-    """["a", "b=1", "*", "c=None"], without the first `bound`; None where nobody
-    knows them"""
+    """["a", "b=1", "*", "c=None"], without the first `bound`; None if they are
+    unknown"""
     kind = type(o)
     if is_odd(o):
         return None

@@ -36,7 +36,7 @@ MEMBER = type(type.__dict__["__mro__"])
 GETSET = type(type.__dict__["__name__"])
 LASTING = {type(sys), type(len), type(str.join), type([].__len__), ref,
            MEMBER, GETSET}
-# What an expression may be made of that only looks.
+# The nodes of an expression that only looks.
 LOOKING = {"Module", "Expr", "Name", "Constant", "Attribute", "Subscript",
          "Slice", "Tuple", "List", "BinOp", "UnaryOp", "BoolOp", "Compare",
          "IfExp", "JoinedStr", "FormattedValue", "Call", "keyword", "Pass"}

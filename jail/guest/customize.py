@@ -14,7 +14,7 @@ from _thread import get_ident
 # lacks.
 MENDERS = ("threading", "logging", "concurrent.futures.thread",
            "asyncio.events")
-# What site puts among the builtins.
+# The names that site puts among the builtins.
 OFFERED = "quit", "exit", "copyright", "credits", "license", "help"
 S.parking = None  # the thread that is making a checkpoint
 

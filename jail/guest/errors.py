@@ -36,8 +36,8 @@ def exit_status(e):
 
 
 def begin_line():
-    """What was written before stands above, and the front end ends its last line:
-    only it knows where the cursor is."""
+    """Earlier output stands above, and the front end ends its last line: only
+    the front end knows where the cursor is."""
     flush(sys.stdout)
     if S.owed and getpid() == S.pid:  # a fork's would be no mark
         put(b"\33_%s\7" % S.owed[1].encode())

@@ -9,7 +9,7 @@
 # other Python compiles the source. Python parses this text at every start, so
 # it is short.
 #
-# What the two refinements are worth, from Python's exec (best of 80 starts on
+# The gain of the two refinements, from Python's exec (best of 80 starts on
 # two cores): compiled parts save 1.0 ms of 6.3 to READY and 2.1 ms of 8.8 to
 # the first answer; READY before the rest of the driver (boot.py) saves 0.7 ms.
 import sys

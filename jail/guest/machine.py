@@ -9,8 +9,8 @@
 # The jail's /proc has processes and nothing of the host (subset=pid), and the
 # kernel lets no file be added to it. So psutil's own open() answers for the
 # files that describe a machine: the CPU time of the jail's processes, the
-# limits of the jail. What cannot be known so, as the time of each core, is
-# absent.
+# limits of the jail. Figures that cannot be known so, as the time of each
+# core, are absent.
 def first_number(path, word):
     "the number behind a word at the start of a line"
     with open(path) as f:

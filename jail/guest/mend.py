@@ -3,12 +3,12 @@
 # mend.py - put back what a prompt cannot live without
 #
 # Runs in:   the guest, when a cell has left something changed (is_whole())
-# Trusts:    as cells.py; what stands in a place is tried inside call()
-# Leaves:    what works as the cell left it; the rest as before the cell
+# Trusts:    as cells.py; the object in a place is tried inside call()
+# Leaves:    objects that work as the cell left them; others as before the cell
 #
-# What works stays: a stream that can be written to, a displayhook of the
-# person's own. The descriptors 0, 1 and 2 lead to the terminal at each prompt:
-# what is to last for more than a cell is done with sys.stdout.
+# An object that works stays: a stream that can be written to, a displayhook of
+# the person's own. The descriptors 0, 1 and 2 lead to the terminal at each
+# prompt: to redirect output for more than a cell, a person sets sys.stdout.
 MOST_NAMES = 3  # of one place; of more, the number is told
 
 

@@ -11,8 +11,8 @@
 #            kept. A head "cut", without pixels, says that the value which is
 #            shown next is not shown whole (values.py)
 #
-# Whatever is shown becomes a PNG file first: that is what is kept, and every
-# picture takes the same way.
+# Every picture becomes a PNG file first: that file is kept, and all pictures
+# take the same way.
 from itertools import islice
 from posix import (O_CLOEXEC, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY,
                    stat, unlink)
@@ -91,8 +91,9 @@ def draw_value(value):
 
 
 def figures_of(value, depth=3):
-    """the figures of the artists that a value is or holds, as what plot() returns
-    holds its lines; None for what is in no figure, and nothing for a label"""
+    """the figures of the artists that a value is or holds, as the list that
+    plot() returns holds its lines; None for an artist that is in no figure,
+    and nothing for a label"""
     if depth and holds_artists(value):
         items = value.values() if isinstance(value, dict) else value
         for item in islice(items, ARTISTS):

@@ -4,7 +4,7 @@
 #
 # Runs in:   the jail's Python, when it has what to run (wait.py)
 # Holds:     report  a pipe to the front end
-# Trusts:    the front end. What it reports is the user's: anything
+# Trusts:    the front end. Its reports are the user's: they may hold anything
 # Leaves:    in the report, each piece after a line "NAME BYTES":
 #              type   the name of the last value's type
 #              json   the value as json.dumps() writes it, if it can

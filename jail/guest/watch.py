@@ -79,7 +79,7 @@ def raised(e):
 
 
 def written_value(o):
-    "a value that builtin types make up; None for others, and where it is long"
+    "a value that builtin types make up; None for others, and for a long one"
     if not is_small(o, WHOLE):
         line = beginning(o)
         return line and ("=", line, line)

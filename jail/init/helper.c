@@ -3,7 +3,7 @@
  * helper.c - work that may be kept waiting, done by a child that can be killed
  *
  * Runs in:   init, and a child of it
- * Trusts:    nobody: a guest can kill or stop the child, and so has it fail, at
+ * Trusts:    nobody: a guest can kill or stop the child, and make it fail, at
  *            once
  * Leaves:    nothing
  */

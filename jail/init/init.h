@@ -275,8 +275,8 @@ enum {
 	PROCS_CPU = 16,	  /* (waits) fill in cpu_ms */
 };
 
-/* A guest can keep whoever calls what is marked `waits` waiting, until a signal
- * kills the caller. */
+/* A guest can keep the caller of a function that is marked `waits` waiting,
+ * until a signal kills the caller. */
 
 /* Sum up every process of the jail but init. A process that comes or goes
  * meanwhile is no error. 0, or -1 when /proc cannot be read. */

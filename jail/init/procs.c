@@ -285,7 +285,7 @@ static int any_thread(
  * likes. Every other wait there is for the kernel: for a page, for memory, for
  * a lock that each fork and exit of the host takes. Where the kernel does not
  * say where a thread waits, it is taken to wait for the kernel. No guest can
- * make whoever reads this file wait. */
+ * make a reader of this file wait. */
 static int awaits_child(int thread)
 {
 	char where[64];

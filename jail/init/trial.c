@@ -94,7 +94,8 @@ static int load_filter(const struct trial *c)
 		       : 0;
 }
 
-/* What the calls are made with, and back. */
+/* Save the registers; have the copy protect its memory and load the filter; and
+ * put them back. */
 static int confine_stopped(
 	struct trial *c, int proc_fd, int64_t room, const char **why)
 {

@@ -125,7 +125,7 @@ int ident_allocation_place(
 int ident_allocation_has_others(int lock_fd, uint64_t owner);
 
 /* Keep others from deciding in which directory sessions of this person go
- * (cgroup_person_choose()). Waits for who does; what holds it does nothing else
+ * (cgroup_person_choose()). Waits for another holder, which does nothing else
  * meanwhile. 0, or -1 with e. */
 int ident_person_lock(int lock_fd, uid_t person, struct err *e);
 void ident_person_unlock(int lock_fd, uid_t person);

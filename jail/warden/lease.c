@@ -3,8 +3,8 @@
  * lease.c - a jail that was made ahead waits until it is somebody's
  *
  * Runs in:   warden, when its first jail stands and Python is up
- * Trusts:    who holds the other end of the lease's socket: the maker, and the
- *            child of it that hands the session over. A front end never has it;
+ * Trusts:    the holders of the other end of the lease's socket: the maker, and
+ *            its child that hands the session over. A front end never has it;
  *            that of a pool may have limits lowered, and nothing else
  * Leaves:    a session as any other; or none: nothing is leased by half
  *

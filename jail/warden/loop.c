@@ -115,7 +115,7 @@ static int wait_once(struct warden *w, int most_ms)
 		if (p[2].revents || !guest_is_alive(&w->guest))
 			r = on_broken(w);
 	}
-	/* Whatever else happens, the front end has its turn. */
+	/* The front end has its turn in every round. */
 	if (r == 0 && (p[0].revents || link_patience_ms(&w->link, 1) == 0))
 		r = front_serve(w);
 	return r == SESSION_OVER ? r : 0;
@@ -211,8 +211,8 @@ int warden_loop_serve(struct warden *w, struct err *e)
 }
 
 /* The front end has all that it wants of a program that has ended. To take the
- * jail apart takes its time, and counts for nobody: whoever waits for the
- * front end may begin the next. */
+ * jail apart takes its time, for which no caller waits: the next program may
+ * begin when the front end has ended. */
 static void leave_program(struct warden *w)
 {
 	if (!w->program_ended)

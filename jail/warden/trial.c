@@ -9,7 +9,7 @@
  * The live guest answers what it can without running anything of the user's.
  * For the rest it leaves a copy of itself, as for a checkpoint. Init confines
  * the copy while it is asleep (init's trial.c). Then the copy wakes, is asked
- * the same again, and is killed, whatever it says.
+ * the same again, and is killed after any answer.
  */
 #include "jail/warden/parts.h"
 

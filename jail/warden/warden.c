@@ -6,9 +6,9 @@
  * Trusts:    what the kernel and init report; the guest for nothing
  * Leaves:    after each function a live guest, or SESSION_OVER
  *
- * Only here a jail makes way for another. Whatever breaks, in this order: the
- * newest checkpoint that answers; a fresh Python on the same home; the end of
- * the session.
+ * Only here a jail makes way for another. After any breakage we try, in this
+ * order: the newest checkpoint that answers; a fresh Python on the same home;
+ * the end of the session.
  */
 #include "jail/warden/parts.h"
 

@@ -163,9 +163,9 @@ int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 int cgroup_lower(
 	const struct cgroup *cg, const struct limits *l, struct err *e);
 
-/* Hold what the memory limit is written to, so that cgroup_lower_memory() works
- * for who has given root up: until cgroup_fix_memory(), which comes before any
- * code of a person's runs. */
+/* Hold the file of the memory limit, so that cgroup_lower_memory() works in a
+ * process that has given root up: until cgroup_fix_memory(), which comes before
+ * any code of a person's runs. */
 void cgroup_hold_memory(struct cgroup *cg);
 void cgroup_fix_memory(struct cgroup *cg);
 

@@ -194,7 +194,8 @@ int cgroup_dir_make(const char *path, struct err *e)
 	/* Between two of these steps a session that ends may remove what is
 	 * above, and a janitor may remove what nobody holds yet. */
 	for (int tries = 16; tries > 0; tries--) {
-		/* Mode 0700: whoever can open the directory can hold it. */
+		/* Mode 0700: a process that can open the directory can hold
+		 * it. */
 		if (mkdir(path, 0700) == 0) {
 			int held = cgroup_dir_hold(path, CGROUP_CLEAR_MS);
 

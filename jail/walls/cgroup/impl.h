@@ -38,7 +38,7 @@ struct cgroup_ops {
 	/* The file of the memory limit, and that through which a process with
 	 * one thread enters. */
 	const char *memory_max, *enter;
-	/* What is written there for no limit. */
+	/* The text that stands for no limit there. */
 	const char *no_max;
 	/* Set the limits: the CGROUP_LIMIT_* that the kernel keeps. */
 	unsigned (*limit)(const struct cgroup *cg, const struct limits *l);

@@ -28,8 +28,8 @@
 
 #define BY_NUMBER "person-"
 #define BY_SPARE "spare-"
-/* Whose directory it is, and since when: one that was the person's before may
- * still hold what dies. */
+/* The owner of the directory, and since when: one that was the person's before
+ * may still hold processes that are dying. */
 #define PERSON_MARK "trusted.cellblock.person"
 
 static int begins_with(const char *name, const char *with)
@@ -84,7 +84,7 @@ static int find_marked(struct cgroup_caps *caps, uid_t person)
 	return last >= 0;
 }
 
-/* A delegated cgroup is one person's, who has the share of that. */
+/* A delegated cgroup is one person's, and has that person's share. */
 static int can_share(const struct cgroup_caps *caps)
 {
 	return caps->kind != CGROUP_NONE && !caps->shared &&

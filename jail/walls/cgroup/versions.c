@@ -11,9 +11,9 @@
  *            both: in NAME the leaf of the jail, with that of the guests where
  *            they are frozen, and the leaf of the warden
  *
- * What works for a session is charged to it: a front end that has its warden
- * work, or keep memory, pays for that from the session's share of the cores and
- * from the limits of the warden's leaf. Memory and processes have a limit for
+ * A session is charged for all that works for it: a front end that has its
+ * warden work, or keep memory, pays for that from the session's share of the
+ * cores and the limits of its leaf. Memory and processes have a limit for
  * each leaf and none for both, so that a cell which takes all there is takes
  * nothing from its warden, and the kernel never kills one for the other. The
  * cores are shared, because one of the two is mostly at rest: while a cell

@@ -471,7 +471,7 @@ int warden_jail_is_uncounted(const struct warden_jail *j)
 	return !(j->site->cgroup.enforced & CGROUP_LIMIT_MEMORY);
 }
 
-/* Nothing holds whoever looks at a jail that is stopped, or quiet. */
+/* A look at a jail that is stopped, or quiet, never has to wait. */
 static void look_stopped(struct warden_jail *j)
 {
 	struct procs p;

@@ -290,8 +290,8 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 /* Fill in what can be seen without waiting, and the helper's answers. */
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);
 
-/* The same for numbers that are only shown: u->memory says nothing, and is said
- * to who asks next. */
+/* The same for numbers that are only shown: u->memory says nothing, and the
+ * next caller gets the verdict. */
 void warden_jail_show(struct warden_jail *j, struct warden_jail_usage *u);
 
 /* The session's peak so far; 0 where it is not known. */

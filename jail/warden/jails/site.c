@@ -27,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a session takes to begin, with Python. */
+/* The memory that a session takes to begin, with Python. */
 #define START_BYTES (32LL << 20)
 /* A manager that does not answer by then is not waited for. */
 #define ANSWER_MS 2000
@@ -200,7 +200,7 @@ static int has_kernels_limits(const struct cgroup *cg)
 	return (cg->enforced & need) == need;
 }
 
-/* Choose the directory of whoever the session is for. Root's own sessions are
+/* Choose the directory of the person of the session. Root's own sessions are
  * one person's. */
 static int choose_person(const struct spec_made *made, int lock,
 	struct cgroup_caps *caps, struct err *e)

@@ -307,8 +307,8 @@ static void interrupt_served(struct link *l, const struct wire_front *m)
 		}
 }
 
-/* Whatever else goes on, an interrupt counts at once, and for nothing else
- * than what it was meant for. */
+/* An interrupt counts at once, also while other requests wait, and only for the
+ * request that it was meant for. */
 static int listen_once(struct link *l)
 {
 	struct link_request *q = &l->waiting[l->nwaiting];

@@ -107,9 +107,9 @@ void link_reap(pid_t pid);
 int link_ms_until(int64_t deadline_ms);
 
 /* Wait for `fd` (-1: for none) or init: 1 if `fd` is ready, 0 if not, or at
- * the deadline; SESSION_OVER. Meanwhile the front end is listened to: what it
- * asks for waits, and what the person interrupts is given up. May return 0
- * before the deadline. */
+ * the deadline; SESSION_OVER. Meanwhile we listen to the front end: its
+ * requests wait, and a request that the person interrupts is given up. May
+ * return 0 before the deadline. */
 LINK_CHECKED int link_wait(
 	struct link *l, int fd, int64_t deadline_ms, int *init_ready);
 
