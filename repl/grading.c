@@ -148,7 +148,7 @@ static void open_all(struct invocation *r, struct grading *g)
 	run_must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
 			 SPEC_PROGRAM, &e),
 		&e);
-	/* What a submission reads and writes are pipes, wherever we run. */
+	/* A submission reads and writes pipes, also if we have a terminal. */
 	r->spec.term = "dumb";
 	r->spec.tty_bits = 0;
 	run_must_for_jail(grade_open(&g->grade, &with, &e), &e);

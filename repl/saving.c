@@ -80,7 +80,7 @@ int saving_find(const char *dir, char path[static PATH_MAX], struct err *e)
 	}
 	if (!realpath(dir, path))
 		return err_errno(e, "--save %s", dir);
-	/* Whoever could change it would have root write elsewhere. */
+	/* A user who could change it would have root write elsewhere. */
 	fd = place_walk(path, NULL, e);
 	return fd < 0 ? err_wrap(e, "--save") : 0;
 }
@@ -188,8 +188,8 @@ static bool is_warden(int fd)
 	       domain == AF_UNIX && type == SOCK_SEQPACKET;
 }
 
-/* Whoever closes what a stranger hands over may have to wait for as long as the
- * stranger likes. At an exit no socket lingers. */
+/* To close a stranger's descriptor may take as long as the stranger likes. At
+ * an exit no socket lingers. */
 static _Noreturn void run_child(
 	int sock, const char *path, int64_t most, const char *name)
 {

@@ -7,8 +7,8 @@
  * Leaves:    nothing: each sshd that we ask prints its settings, and ends
  *
  * Where cellblock is the account's shell and nothing forces a command, sshd
- * still forwards ports and sockets for whoever logs in: that asks no shell. We
- * ask sshd itself, because only it knows what all its files say together.
+ * still forwards ports and sockets for the account: that asks no shell. We ask
+ * sshd itself, because only sshd knows what all its files say together.
  */
 #include "run.h"
 
@@ -44,7 +44,7 @@ static const char *find_sshd(void)
 	return NULL;
 }
 
-/* What sshd would do for this account, as text that begins with a newline
+/* Ask sshd for its settings for this account: text that begins with a newline
  * (caller frees); NULL: it does not say. */
 static char *read_settings(const char *sshd, const char *user)
 {

@@ -67,7 +67,7 @@ enum attach_kind {
 	ATTACH_SIGNAL = 96, /* signal `number` has come */
 };
 
-/* What a program beside the session is for. */
+/* The purpose of a program beside the session. */
 enum attach_side {
 	ATTACH_SIDE_SHELL,  /* scp, sftp and rsync, where files.remote is on */
 	ATTACH_SIDE_PYTHON, /* a program of Python's: files.share */
@@ -198,7 +198,7 @@ int rundir_bind(const struct rundir_of *of, int *dir,
  * user listens there. */
 int rundir_connect(int dir, int id, uid_t uid);
 
-/* What can be known of a session that does not answer: who listens (0:
+/* Find out about a session that does not answer: the process that listens (0:
  * unknown; `sock` is connected, or -1), and since when (0: unknown). */
 void rundir_look(int dir, int id, int sock, pid_t *pid, int64_t *began);
 

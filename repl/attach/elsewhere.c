@@ -2,7 +2,7 @@
 /*
  * elsewhere.c - sessions on other hosts, in words
  *
- * Runs in:   a client, and whoever begins a session
+ * Runs in:   a client, and a front end that begins a session
  * Trusts:    root's maker, which has read them from a directory of root's
  * Leaves:    nothing
  */

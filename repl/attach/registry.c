@@ -466,7 +466,7 @@ static char read_key(struct signals *sig)
 	}
 }
 
-/* What keys mean at the question. */
+/* The meaning of keys at the question. */
 struct offer {
 	bool full;	   /* e ends a session */
 	bool enter_is_new; /* Enter alone; or else it goes back */
@@ -601,7 +601,8 @@ enum registry_choice registry_ask(
 
 /* ---- listing ---- */
 
-/* What a session does. One of another build may not know all that we ask. */
+/* Write what a session does. One of another build may not know all our
+ * questions. */
 static void write_doing(const struct attach_status *s, char *buf, size_t size)
 {
 	char time[TEXT_HUMAN], build[80];

@@ -111,7 +111,7 @@ int help_show(struct session *s, const struct command_line *line, struct err *e)
 	return c ? show_page(s, c->name, e) : -1;
 }
 
-/* What ended a cell that Python knows nothing of, in plain words; or NULL. */
+/* Say in plain words why a cell ended, where Python does not know; or NULL. */
 static const char *explain_end(const struct jail_done *done)
 {
 	static const char *const by_limit[] = {

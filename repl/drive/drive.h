@@ -142,8 +142,8 @@ size_t log_output(struct log *l, const void *buf, size_t n);
 void log_input(struct log *l, const void *buf, size_t n);
 void log_command(struct log *l, const char *line, size_t n);
 
-/* -1 with e: root's service keeps the transcript no longer. What would not be
- * written down must not run. `l` may be NULL. */
+/* -1 with e: root's service keeps the transcript no longer. A cell that would
+ * not be written down must not run. `l` may be NULL. */
 int log_is_lost(const struct log *l, struct err *e);
 
 /* The end of a cell or a program. */

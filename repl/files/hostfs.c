@@ -33,7 +33,7 @@
 
 /* ---- roots ---- */
 
-/* Who may write into a directory need not be able to list it. */
+/* A person who may write into a directory need not be able to list it. */
 static const int open_flags[] = {
 	[HOSTFS_READ] = O_RDONLY | O_DIRECTORY,
 	[HOSTFS_WRITE] = O_PATH | O_DIRECTORY,

@@ -134,7 +134,7 @@ void submission_drop(struct submission *u);
 
 /* ---- judge.c ---- */
 
-/* What became of one test. */
+/* The outcome of one test. */
 struct judgement {
 	bool passed;
 	enum jail_limit limit; /* that struck, or LIMIT_NONE */

@@ -144,7 +144,7 @@ static int find_difference(char **why, const char *what,
 static int judge_file(struct judgement *v, const struct exercise_test *t,
 	const struct exercise_file *want, struct jail *j, struct err *e)
 {
-	/* What is longer than this differs, however blanks count. */
+	/* A longer text differs, however blanks count. */
 	size_t most = 2 * want->n + 65536;
 	struct err why = {0};
 	auto_close int fd = jail_home_open(j, want->name, &why);
@@ -204,8 +204,8 @@ static void add_last_line(struct strbuf *b, const struct capture *c)
 	strbuf_printf(b, " · %s", shown);
 }
 
-/* Note why the program failed, whatever it wrote, if it did. 0, or -1: there is
- * no memory for that. */
+/* If the program failed, note why, without a look at its output. 0, or -1:
+ * there is no memory for that. */
 static int judge_end(
 	struct judgement *v, const struct exercise_test *t, const struct run *r)
 {

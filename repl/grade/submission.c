@@ -9,9 +9,9 @@
  * Each entry of the directory is a submission: a directory with files, or one
  * file, which stands for the program. A directory whose entries are all
  * directories with numbers for names has versions, of which the highest counts.
- * Links, devices and FIFOs are left out, and said. What begins with a dot is no
- * submission, and no file of one. The kernel keeps each open beneath the
- * directory, and follows no link.
+ * Links, devices and FIFOs are left out, and the result names them. An entry
+ * whose name begins with a dot is no submission, and no file of one. The kernel
+ * keeps each open beneath the directory, and follows no link.
  */
 #include "repl/grade/grade.h"
 

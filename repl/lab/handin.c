@@ -222,7 +222,7 @@ void handin_serve(int sock, const struct handin_ask *ask,
 		r = fresh ? hand_in(&h, &e)
 			  : place_open(
 				    &h.place, cfg, person, PLACE_LOCK_MS, &e);
-	/* Who reads the answer finds no half version, and no lock. */
+	/* A client that has the answer finds no half version, and no lock. */
 	place_close(&h.place);
 	if (r < 0)
 		refuse(&h, &e);

@@ -14,7 +14,7 @@
  *	EXERCISE/PERSON/N/FILE	of version N, which has the files of version
  *				N-1 (hard links), and new ones
  *	EXERCISE/PERSON/.N	the record of version N, as JSON
- *	EXERCISE/PERSON/.lock	whoever hands in has it locked
+ *	EXERCISE/PERSON/.lock	locked during a hand-in
  *
  * Other names that begin with a dot are versions that were not finished. All of
  * it is root's, and nobody else can read it.

@@ -3,8 +3,8 @@
  * past.c - the moments that root's service has seen pass
  *
  * Runs in:   root: a child of the service, or the janitor of a session
- * Trusts:    the clock of the host, but not that it goes forward: what has
- *            passed once has passed, whatever the clock says later
+ * Trusts:    the clock of the host, but not that it goes forward: a moment that
+ *            has passed once stays past, also if the clock is set back
  * Leaves:    an empty file for each such moment, in a directory that is root's
  *            alone. An administrator who removes it, or sets another moment,
  *            is obeyed

@@ -31,7 +31,7 @@
 
 /* The version that is not finished. */
 #define TEMP ".new"
-/* The file that whoever hands in has locked. */
+/* The file that is locked during a hand-in. */
 #define LOCK ".lock"
 /* The least that a file, or a directory, takes on the disk. */
 #define BLOCK 4096
@@ -507,8 +507,8 @@ void place_drop(struct place_incoming *in)
 	in->hash = NULL;
 }
 
-/* What a person can show for a file: a few digits of a hash of all that root's
- * record says of it. */
+/* Make the receipt of a file: a few digits of a hash of all that root's record
+ * says of it. */
 static void give_receipt(const struct place_draft *p, struct place_file *f)
 {
 	char text[1024], digits[PLACE_SHA256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * account.c - the file of who had a session, and what it used
+ * account.c - the file of sessions: their persons, times and use
  *
  * Runs in:   root, in the child of the maker that makes or leases a session
  *            (its begin), and in the session's janitor (its end)

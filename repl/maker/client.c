@@ -155,7 +155,7 @@ static int receive(int conn, struct maker_client *v, struct err *e)
 		return err_set(e, "read a request: more than one came");
 	if (v->wants == WANTS_HOSTS)
 		return 0;
-	/* What was handed in is shown after the exam, too. */
+	/* A person can list the files handed in after the exam, too. */
 	if (!(v->wants == WANTS_HANDIN && v->ask.kind == HANDIN_LIST) &&
 		policy_keep_exam(&v->cfg, e) < 0)
 		return -1;

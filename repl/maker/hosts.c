@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hosts.c - several hosts tell each other who has a session where
+ * hosts.c - several hosts tell each other of people's sessions
  *
  * Runs in:   root: the service; the herald, a child of it that writes down
  *            which sessions there are, and the host; another child, which
- *            answers who asks. And a front end, which asks
+ *            answers clients. And a front end, which asks
  * Trusts:    the system's configuration, and the directory maker.hosts, which
  *            root alone of all hosts can change
  * Leaves:    in the directory, of each host:
@@ -54,8 +54,8 @@
 /* How long an answer may take: a login waits for it, and then goes on without.
  */
 #define ANSWER_S 3
-/* Where the sockets of people lie; and how long one waits for another who makes
- * theirs there. */
+/* The directory of people's sockets; and how long a process waits for another
+ * that makes one there. */
 #define SOCKETS_DIR SERVICE_DIR "/s"
 #define LOCK_MS 1000
 /* Most sessions that an answer has. */
@@ -99,7 +99,7 @@ static int open_own(const char *hosts, struct err *e)
 	return fd < 0 ? err_wrap(e, "maker.hosts") : fd;
 }
 
-/* What the host says of itself, which is called `name`: 0, or -1. */
+/* Read the host's file about itself, which is called `name`: 0, or -1. */
 static int read_state(int dir, const char *name, struct hosts_state *h)
 {
 	auto_free char *text = NULL;
@@ -207,7 +207,7 @@ static int write_begun(int dir, const struct hosts_begun *begun, struct err *e)
 
 /* ---- the herald ---- */
 
-/* What the kernel says of this start of the host. */
+/* Read the kernel's id of this start of the host. */
 static void read_boot(char boot[static 64])
 {
 	auto_free char *text = NULL;
@@ -362,7 +362,7 @@ static _Noreturn void herald(void)
 		failed = fails;
 		if (left_ms <= 0)
 			next_ms = now_ms() + (left_ms = BEAT_MS);
-		/* What could not be written waits. */
+		/* A note that could not be written waits. */
 		poll(&p, fails ? 0 : 1, (int)left_ms);
 	}
 }
@@ -415,14 +415,14 @@ static int each_other(const char *hosts,
 	return r;
 }
 
-/* ---- who asks ---- */
+/* ---- clients ---- */
 
 bool hosts_is_asked(const struct hosts_ask *ask, size_t n)
 {
 	return n == sizeof(*ask) && ask->version == HOSTS_VERSION;
 }
 
-/* Whose sessions are wanted, and what is found. */
+/* The person whose sessions are wanted, and the sessions found. */
 struct hosts_search {
 	const char *person; /* NULL: everybody's */
 	struct elsewhere *v;
@@ -516,7 +516,7 @@ static void make_socket_dir(uid_t uid)
 		chmod(SOCKETS_DIR, 0711) == 0)
 		dir = open(SOCKETS_DIR,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* Two logins at once mount one. Nobody else can open it to lock it. */
+	/* Two logins at once mount one. Only root can open it to lock it. */
 	if (dir < 0 || io_lock(dir, LOCK_MS) < 0 ||
 		(mkdir(path, 0700) < 0 && errno != EEXIST) ||
 		mount_own(dir, path, uid) < 0)

@@ -10,8 +10,8 @@
  *            file, and each that is left out
  *
  * The disk may be slow, and is not given up while it goes on: each step has an
- * alarm of its own. What is not there after MOST_MS is left out; the rest is a
- * version.
+ * alarm of its own. Files that are not there after MOST_MS are left out; the
+ * rest is a version.
  */
 #include "repl/maker/maker.h"
 
@@ -32,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What is made of the path of a file in a directory: its name. */
+/* It stands for each slash in the name of a file in a directory. */
 #define JOINS '_'
 /* The longest that a step may take: PIECE_BYTES on the disk, or a wait for
  * another hand-in of the person's, such as of a second session. */

@@ -5,7 +5,7 @@
  *	order.c		what a client asks the maker for
  *	fetch.c		gets a session from the maker, or forks its warden
  *	courier.c	asks the maker for a front end that is confined
- *	hosts.c		other hosts: who has a session where
+ *	hosts.c		other hosts, and people's sessions there
  *	service.c	cellblock --maker: sessions for permitted users
  *	client.c	one request of it, and one jail that is made ahead
  *	spares.c	the jails that the service makes ahead
@@ -13,7 +13,7 @@
  *	left.c		hands in what an exam's session leaves in its home
  *	proctor.c	ends sessions from before an exam
  *	policy.c	the system's configuration for a person
- *	account.c	the file of who had a session, and what it used
+ *	account.c	the file of sessions: their persons, times and use
  *	summary.c	cellblock --report: what that file says
  */
 #ifndef REPL_MAKER_MAKER_H
@@ -159,7 +159,7 @@ struct hosts_ask {
 
 /* In the service: fork the herald, which writes down that this host is there,
  * and ends with the service; have it write down, where there is one, that a
- * person has a session. Nobody waits for it. */
+ * person has a session. No caller waits for it. */
 void hosts_start(void);
 void hosts_note(uid_t id, const char *person);
 
@@ -183,7 +183,7 @@ int hosts_find(struct elsewhere **v, size_t *n, struct err *e);
 
 /* Listen at a path (NULL: at the socket that a service manager passed, or else
  * at SERVICE_PATH) and make sessions until a signal ends the service. With
- * `tell`, say on stderr for whom. Root only. 0, or -1 with e. */
+ * `tell`, name their persons on stderr. Root only. 0, or -1 with e. */
 int service_run(const char *path, bool quiet, bool tell, struct err *e);
 
 /* ---- policy.c ---- */
@@ -210,7 +210,7 @@ struct scribe_ask {
 	uint32_t version;
 };
 
-/* Whose transcript it is. */
+/* The person and the front end of a transcript. */
 struct scribe_of {
 	const char *name;
 	uid_t uid;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proctor.c - ends sessions from before an exam, whoever stays in them
+ * proctor.c - ends sessions from before an exam, also while they are used
  *
  * Runs in:   root: the service (proctor_is_wanted()), its children that make
  *            sessions (proctor_note()), their janitors (proctor_forget()), a
  *            child that looks, and children of that, which tell
  * Trusts:    the system's configuration and the clock of the host. A front end
  *            is told; one that does not listen loses its jail, which is killed
- *            by its host id, as no process of the person's is. Who tells may
- *            have to wait for a stranger: each person is told by a process of
- *            their own, and nobody waits for that
+ *            by its host id, as no process of the person's is. A process that
+ *            tells may have to wait for a stranger: each person is told by a
+ *            process of their own, for which no other process waits
  * Leaves:    in NOTES a file for each session, with the host id as its name,
  *            until its end; where its janitor was killed, until no process has
  *            that id
@@ -50,7 +50,7 @@
 /* A session ends by itself within this time. */
 #define GRACE_MS 5000
 #define LOOK_MS 50
-/* Who tells the sessions of one person ends so much later. */
+/* The process that tells the sessions of one person ends so much later. */
 #define TELL_S 10
 /* No process has the host id yet, or no more. */
 #define YOUNG_S 60
@@ -373,7 +373,7 @@ static void look_at(struct proctor *p, struct proctor_row *rows, size_t n)
 	person_free(&person);
 }
 
-/* ---- who does not listen ---- */
+/* ---- sessions that do not listen ---- */
 
 /* Kill all that runs under a host id: only the session has that. */
 static void kill_jail(uid_t id)

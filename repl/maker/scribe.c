@@ -5,7 +5,7 @@
  * Runs in:   the scribe, a process of root's for each transcript: a child of the
  *            service, without capabilities, confined
  * Holds:     the file, a socket from the front end, and a lock that counts it
- * Trusts:    nothing: what comes is written down as text, up to a limit
+ * Trusts:    nothing: it writes all bytes down as text, up to a limit
  * Leaves:    a file of root's, in which all is that came before the other end
  *            was closed, whatever closed it; the kernel keeps what a killed
  *            front end has sent

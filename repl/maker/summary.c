@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * summary.c - cellblock --report: who had sessions, and what they used
+ * summary.c - cellblock --report: sessions, their persons and their use
  *
  * Runs in:   front end, of root or of who else may read the file
  * Holds:     no more than the sessions that have no end yet, at most OPEN_MAX
@@ -51,7 +51,7 @@ struct summary {
 	bool full;    /* no memory */
 };
 
-/* What an end adds. */
+/* The part of a record that an end adds. */
 struct summary_end {
 	enum summary_state state;
 	int64_t at_ms, lasted_ms, cpu_ms, peak_bytes; /* -1: unknown */
@@ -111,8 +111,8 @@ static void print_row(FILE *f, const struct summary_row *r,
 	strbuf_free(&name);
 }
 
-/* As RFC 4180 has it. What a spreadsheet would take for a formula begins with
- * an apostrophe. */
+/* As RFC 4180 has it. A text that a spreadsheet would take for a formula begins
+ * with an apostrophe. */
 static void print_field(FILE *f, const char *s)
 {
 	fputs(strchr("=+-@", *s) && *s ? "\"'" : "\"", f);

@@ -3,7 +3,7 @@
  * operator.c - cellblock --sessions and --end, for sessions of the server
  *
  * Runs in:   front end, confined
- * Trusts:    the control socket, that who asks is the server's own user or root
+ * Trusts:    the control socket: its clients are the server's own user or root
  * Leaves:    an answer for each request
  */
 #include "repl/serve/parts.h"

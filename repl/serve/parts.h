@@ -351,7 +351,7 @@ void http_answer_file(struct exchange *x, struct store_file *f);
 void http_answer_stream(struct exchange *x, const char *type, int64_t size);
 void http_go_on(struct exchange *x);
 
-/* What is noted of the request. */
+/* The span of the request. */
 struct span *http_span(struct exchange *x);
 
 /* The status of the answer, or 0 before; the reason phrase of a status. */
@@ -682,7 +682,7 @@ void events_go_on(struct events *v, const struct events_place *place);
 
 /* ---- response.c ---- */
 
-/* What a session answers the client that it serves. response_open(),
+/* The answer of a session to the client that it serves. response_open(),
  * response_close(); only response.c writes it. */
 struct response {
 	struct exchange *exchange; /* NULL: the client is gone, or answered */

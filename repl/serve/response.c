@@ -176,7 +176,7 @@ int response_resume(struct response *p, const struct cells *cells,
 		http_answer(x, 204, NULL, &none);
 		return 0;
 	}
-	/* Who only looks takes the stream from nobody. */
+	/* A client that only looks takes the stream from no other. */
 	if (!strcmp(http_method(x), "HEAD")) {
 		http_answer_stream(x, EVENTS, -1);
 		return 0;

@@ -686,7 +686,7 @@ static bool is_authorized(const struct route *r, struct exchange *x)
 }
 
 /* True if the token is for other paths: no tenant reads the figures of all, and
- * the token of who reads them runs nothing. */
+ * the token that reads them runs nothing. */
 static bool is_elsewhere(
 	const struct route *r, const struct exchange *x, const struct place *p)
 {

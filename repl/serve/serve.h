@@ -38,8 +38,8 @@ int serve_open(struct serve **out, const struct config *cfg,
 const char *serve_address(const struct serve *s);
 int serve_is_open(const struct serve *s);
 
-/* Let who may use this control socket (borrowed; `signals` wakes for it) list
- * and end sessions. */
+/* Let the clients of this control socket (borrowed; `signals` wakes for it)
+ * list and end sessions. */
 void serve_set_control(struct serve *s, struct control *d);
 
 /* Serve until a signal comes, and serve.drain longer; then answer the requests

@@ -114,8 +114,8 @@ static void end_jail(struct sessions *s, struct http_session *se)
 	se->jail = NULL;
 }
 
-/* End all of a session but its place in the list: somebody may walk along
- * that. Nobody finds it from now on. */
+/* End all of a session but its place in the list: a caller may walk along
+ * that. No request finds it from now on. */
 static void forget_session(struct sessions *s, struct http_session *se)
 {
 	end_jail(s, se);
@@ -129,8 +129,8 @@ static void forget_session(struct sessions *s, struct http_session *se)
 	se->gone = true;
 }
 
-/* Free the sessions that are forgotten. Nobody may be walking along the list.
- */
+/* Free the sessions that are forgotten. No caller may be walking along the
+ * list. */
 static void free_gone(struct sessions *s)
 {
 	struct http_session **at = &s->first, *se;

@@ -6,8 +6,8 @@
  * Trusts:    the tokens. No address says who a tenant is
  * Leaves:    for each name a key that no other name ever has, and figures
  *
- * A name that goes and comes again has a new key: what was kept for the old one
- * is nobody's.
+ * A name that goes and comes again has a new key: files that were kept for the
+ * old one belong to no tenant.
  */
 #include "repl/serve/parts.h"
 

@@ -123,8 +123,8 @@ static void print_text(const struct session *s, const char *text)
 }
 
 /* Write a question, folded at the width of the terminal; the answer stands
- * behind it. Who sees the question may answer at once: the terminal echoes no
- * key any more. */
+ * behind it. A person who sees the question may answer at once: the terminal
+ * echoes no key any more. */
 static void print_question(struct session *s, const char *text)
 {
 	struct strbuf b = {0};

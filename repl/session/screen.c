@@ -100,8 +100,8 @@ static void add_aside(struct strbuf *b, const void *buf, size_t n)
 	strbuf_add(b, buf, n < room ? n : room);
 }
 
-/* Log and record the bytes that the cell wrote, unfiltered. What a transcript
- * leaves out cannot be shown again. */
+/* Log and record the bytes that the cell wrote, unfiltered. Bytes that a
+ * transcript leaves out cannot be shown again. */
 static void tap_output(void *arg, const void *buf, size_t n)
 {
 	struct session *s = arg;

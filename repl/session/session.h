@@ -513,7 +513,7 @@ void session_side_close(struct session *s);
 int pictures_open(struct session *s, struct err *e);
 void pictures_close(struct session *s);
 
-/* What the terminal has answered. pictures_take_terminal() forgets that: we
+/* The answers of the terminal. pictures_take_terminal() forgets them: we
  * have not asked a new terminal yet. */
 struct ask *pictures_ask(const struct session *s);
 void pictures_take_terminal(struct session *s);
