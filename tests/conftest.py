@@ -139,8 +139,8 @@ def pytest_runtest_protocol(item, nextitem):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_teardown(item, nextitem):
-    """Whatever a test has started ends with it: what is left of one that failed
-    is killed, so that it disturbs no other."""
+    """All processes of a test end with it: those that one that failed has left
+    are killed, so that they disturb no other."""
     yield
     if getattr(item, "failed", False) and not shares(item):
         leaks.end_descendants(item.began)

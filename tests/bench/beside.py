@@ -37,8 +37,8 @@ OUTPUT = "print(('y' * 69 + chr(10)) * 10000)"
 
 
 def whole(argv, env, **who):
-    """The time of a process from its start to its end. What it leaves to
-    others to clean up has a moment, and is not in the next one's time."""
+    """The time of a process from its start to its end. Others have a
+    moment to clean up after it, which is not in the next one's time."""
     start = time.perf_counter()
     subprocess.run(argv, check=True, env=env, stdin=subprocess.DEVNULL,
                    stdout=subprocess.DEVNULL, cwd="/", **who)
@@ -99,8 +99,8 @@ def environment(world):
 
 
 def memory_of(pids):
-    """What processes have that live, each page shared out among those that have
-    it; None where that is not ours to see."""
+    """The memory of living processes, each page shared out among those that have
+    it; None where we may not see that."""
     size = 0
     for pid in pids:
         try:

@@ -26,7 +26,7 @@ BWRAP = ["bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr",
 NSJAIL = ["nsjail", "-Mo", "-Q", "--chroot", "/", "--", PYTHON, "-c", "pass"]
 
 
-# What is left behind by a program becomes this process's, and is waited for.
+# Orphans of a program become this process's, which waits for them.
 STARTER = """
 import ctypes, os, resource, subprocess, sys
 ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER

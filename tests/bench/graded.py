@@ -64,7 +64,7 @@ def measure(rounds, count):
 
 
 def rows(rounds, count=200):
-    """What to print: pairs of a name and values."""
+    """The rows to print: pairs of a name and values."""
     turns = measure(rounds, count)
     yield (f"{count} submissions of 50 ms, Python alone",
            f"{statistics.median(t[0] for t in turns):.2f} s")

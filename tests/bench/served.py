@@ -107,7 +107,7 @@ def kib_of(pid, key):
 
 
 def held(server):
-    """What the processes that stay hold, and what all of them have."""
+    """The memory and descriptors of the processes that stay, and of all."""
     time.sleep(2)  # spares are made, and jails are gone
     front = server.process.pid
     live = server.tree.look()

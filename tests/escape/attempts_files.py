@@ -250,7 +250,7 @@ add("no_bus_or_agent_of_the_person_is_visible",
     "expect(not any(n in os.environ for n in ('DBUS_SESSION_BUS_ADDRESS',"
     " 'XDG_RUNTIME_DIR', 'SSH_AUTH_SOCK', 'DISPLAY')))", ".*")
 
-# What no limit counts: lists of access rights, and pages that a pipe or a
+# Memory that no limit counts: lists of access rights, and pages that a pipe or a
 # socket refers to. The controls: programs that copy files and data go on
 # without them.
 kernel = Table("memory of the kernel",

@@ -137,7 +137,7 @@ add("parent_death_signal_set_to_sigcont",
     "works('prctl', 1, 9, 0, 0, 0)")
 add("exit_signal_set_to_sigcont", "forked('clone', 18)", EPERM, FORKS)
 add("becoming_a_reaper", "call('prctl', 36, 1, 0, 0, 0)", EPERM)
-# What asks to be undumpable is told that it is, and is not.
+# A process that asks to be undumpable is told that it is, and is not.
 add("hiding_from_proc",
     "raw(number_of('prctl'), 4, 0, 0, 0, 0)\n"
     "expect(raw(number_of('prctl'), 3, 0, 0, 0, 0)[0] == 1)", ".*")

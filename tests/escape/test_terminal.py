@@ -235,7 +235,7 @@ def test_no_cell_removes_what_stands_above_it(cb, over):
     assert len([x for x in frames(s) if x.endswith(": title]")]) == 2
 
 
-# What a cell sends while the window gets another size: the terminal draws it
+# Output of a cell while the window gets another size: the terminal draws it
 # with a size that the session has not heard of yet.
 WIDER = [r"print(('x' * 81 + '\x1b[A') * 30, end='')",
          r"print('\x1b[C' + ('x' * 81 + '\x1b[A') * 30, end='')",
@@ -414,7 +414,7 @@ def test_what_is_left_behind_is_text_below_a_line_that_says_so(cb, background):
     s.wait(lambda: s.all_text().count("all is well") > 20 or s.at_prompt(),
            "more of it")
     s.enter("6 * 7")
-    # What it writes may be erased by what goes on beside it.
+    # Output beside it may erase its own output.
     s.wait(lambda: b"42\r\n" in s.raw, "42")
     s.wait(s.at_prompt, "the prompt")
     rows = s.screen.rows(row)
@@ -422,7 +422,7 @@ def test_what_is_left_behind_is_text_below_a_line_that_says_so(cb, background):
     said = [n for n, x in enumerate(rows)
             if x == "\xa6 [background output follows]"]
     assert len(verdict) == 1 and said, s.picture()
-    # What stands between the two is the cell's and ours.
+    # The rows between the two are the cell's and ours.
     assert [n for n in said if n > verdict[0]] == said
 
 

@@ -4,8 +4,8 @@
 /*
  * fuzz_attach.c - what somebody sends to a session's socket, or to a watcher
  *
- * What passes has our mark, and every string in it ends where it should; what
- * did not come is zero.
+ * A message that passes has our mark, and every string in it ends where it
+ * should; the parts that did not come are zero.
  */
 #include "must.h"
 

@@ -5,7 +5,7 @@
  *
  * The input is cut into messages, each behind two bytes of length, and played
  * into the control socket of a cell that runs; some carry descriptors. The
- * cell's own function takes them. What must hold: the cell ends at the first
+ * cell's own function takes them. These must hold: the cell ends at the first
  * message that is out of turn, never by its own word as one that was killed or
  * crashed, and no descriptor stays.
  */

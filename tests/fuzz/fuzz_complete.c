@@ -4,8 +4,8 @@
  * fuzz_complete.c - what a person typed, and any answer of a guest
  *
  * The input is the text before the cursor, a NUL, and the answer; behind a
- * colon the answer's lines are words of a command. What must hold of every
- * candidate that is left: it begins with what was typed, it makes no line and
+ * colon the answer's lines are words of a command. These must hold for every
+ * candidate that is left: it begins with the typed text, it makes no line and
  * no command of the text, and a string stays the string that it was.
  */
 #include "must.h"

@@ -3,8 +3,8 @@
 /*
  * fuzz_handin.c - any bytes as the head of a file that is handed in
  *
- * What is accepted has a name that a directory can have, and that a terminal
- * can show, and a size that is no less than nothing.
+ * A file that is accepted has a name that a directory can have, and that a
+ * terminal can show, and a size that is no less than nothing.
  */
 #include "must.h"
 

@@ -12,7 +12,7 @@
  *
  * They go all the way: to the connections, the routes and the parsers of forms
  * and of what is to be run. Programs are not run: an answer is made
- * up. Whatever came, each answer has a status and a body in JSON, the log has
+ * up. For all input, each answer has a status and a body in JSON, the log has
  * no field but ours, and nothing stays behind. The bytes come in pieces; 0xff
  * ends one.
  */
@@ -463,7 +463,7 @@ static void serve_client(const uint8_t *data, size_t n)
 		turn(h);
 		take(pair[0], &got);
 	}
-	/* Whatever was refused is answered before the end. */
+	/* Each request that was refused is answered before the end. */
 	shutdown(pair[0], SHUT_WR);
 	turn(h);
 	finish_job();

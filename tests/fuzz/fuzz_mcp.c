@@ -5,8 +5,8 @@
 /*
  * fuzz_mcp.c - any bytes as messages of the Model Context Protocol
  *
- * Each line is one message, whatever it holds. What is answered is JSON, and a
- * path comes back from its URI.
+ * Each line is one message, whatever it holds. The answers are JSON, and a path
+ * comes back from its URI.
  */
 #include "must.h"
 

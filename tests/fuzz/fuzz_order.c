@@ -6,8 +6,8 @@
 /*
  * fuzz_order.c - any bytes as a request for a session
  *
- * They change an order that is in order. What is accepted is no looser than the
- * configuration in any key, and names what the configuration has.
+ * They change an order that is in order. An order that is accepted is no looser
+ * than the configuration in any key, and names only paths of the configuration.
  */
 #include "must.h"
 

@@ -5,7 +5,7 @@
 /*
  * fuzz_request.c - any bytes as a stream of requests, and as a driver's report
  *
- * The stream is one pipe. Whatever is refused is told in words that are JSON; a
+ * The stream is one pipe. Each refusal is told in words that are JSON; a
  * path that is accepted stays in the home.
  */
 #include "must.h"

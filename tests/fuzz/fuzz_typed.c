@@ -4,8 +4,8 @@
  * fuzz_typed.c - keys typed ahead, and anything that comes back from the tty
  *
  * The first two bytes say how many of the others were typed, the third how many
- * of these were sent; the rest comes back. Whatever that is: no key is handed
- * over that was not typed, and a line that may run was typed as that line.
+ * of these were sent; the rest comes back. For all input, no key is handed over
+ * that was not typed, and a line that may run was typed as that line.
  */
 #include "must.h"
 

@@ -61,7 +61,7 @@ static uint64_t dropped(const struct vt *v)
 	return n;
 }
 
-/* What the first byte chose. */
+/* The choices of the first byte. */
 struct chosen {
 	enum vt_mode mode;
 	bool late, free;

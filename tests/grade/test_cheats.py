@@ -10,7 +10,7 @@ import world
 
 pytestmark = pytest.mark.both       # what a jail hides depends on who made it
 
-# What no submission can compute, and what one is given to compute with.
+# A value that no submission can compute, and the time limit of one.
 SECRET = "7f3a-expected-c0ffee"
 LIMIT = int(5 * world.PATIENCE)     # seconds, of which an honest one needs few
 PLAN = f"""\
@@ -233,7 +233,7 @@ def test_the_expected_output_is_nowhere_in_the_jail(cb):
                     f"[test y]\nstdout = want.txt\nmakes = out.txt:want.txt\n",
                     want=SECRET + "\n")
     course.add("cheat", SEARCH)
-    # What it looks for is found where it is: the search works.
+    # The control finds the secret in its own file: the search works.
     course.add("control", SEARCH, notes=SECRET)
     found = course.graded()
     assert found["control"]["points"] == 2, found["control"]

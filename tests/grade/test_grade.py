@@ -206,7 +206,7 @@ def test_files_are_given_and_files_are_made(course):
                 data="x y\n", want="x y\nx y\n")
     course.add("ada", "import os\nos.mkdir('out')\nopen('out/a', 'w').write("
                "open('data.txt').read() + open('in/other').read())\n")
-    # What the plan gives stands in place of what was handed in.
+    # The files of the plan stand in place of those that were handed in.
     course.add("bob", "import os\nos.mkdir('out')\nopen('out/a', 'w').write("
                "open('data.txt').read())\n", **{"data.txt": "x y\nx y\n"})
     found = course.graded()

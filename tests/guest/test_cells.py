@@ -452,8 +452,8 @@ def test_an_error_whose_showing_fails_is_named(guest):
 
 
 def test_no_key_is_echoed_behind_the_end_mark(guest):
-    """What comes behind the mark is taken for output. Some keys reach the tty
-    only then."""
+    """Bytes behind the mark are taken for output. Some keys reach the tty only
+    then."""
     def typed(keys):
         os.write(guest.master, keys)
         assert os.read(guest.slave, 64) == keys

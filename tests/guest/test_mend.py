@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a prompt cannot live without is put back, and nothing else is."""
+"""The driver puts back the objects that the prompt needs, and no others."""
 import os
 
 import pytest

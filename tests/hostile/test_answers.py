@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Cells that answer the editor's questions in the driver's place. Whatever is
-answered, it only continues the word that the person typed: the line never
-becomes a command, and nothing is copied or run that they did not type."""
+"""Cells that answer the editor's questions in the driver's place. Each answer
+only continues the word that the person typed: the line never becomes a
+command, and nothing is copied or run that they did not type."""
 import re
 
 import pytest
@@ -183,7 +183,7 @@ def test_a_second_tab_puts_nothing_in_but_what_was_listed(cb):
 
 
 def test_names_of_a_cell_do_not_add_up_to_a_place_of_the_host(cb):
-    """What several names begin with is the name of a directory there."""
+    """The common beginning of several names is the name of a directory there."""
     (cb.work / "ab").mkdir()
     s = start(cb)
     s.run("for n in 'ab1', 'ab2': open(n, 'w').close()")

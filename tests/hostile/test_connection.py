@@ -201,8 +201,8 @@ def test_a_terminal_that_closes_at_any_byte_leaves_nothing(cb):
 
 
 def test_a_terminal_that_nobody_reads_does_not_hold_up_the_clock(cb):
-    """Nobody reads from the terminal. The time limit of the cell strikes all
-    the same, and the session works once the terminal is read again."""
+    """The test does not read from the terminal. The time limit of the cell strikes
+    all the same, and the session works once the terminal is read again."""
     s = start(cb)
     s.enter("while True: print('x' * 1000)")
     t = cb.tree(s)

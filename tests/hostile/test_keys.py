@@ -62,8 +62,8 @@ SOME = list(TRICKS) if WHOLE else [*CONTROLS, *list(TRICKS)[2::4]]
 @pytest.mark.sampled
 @pytest.mark.limit(120)
 def test_typed_ahead_keys_are_the_persons_whatever_a_cell_does(cb):
-    """The cell may read the first of them, or spoil them all. What comes back
-    is then the last of the person's own keys, or nothing."""
+    """The cell may read the first of them, or spoil them all. The keys that come
+    back are then the last of the person's own, or none."""
     s = start(cb, "--set", "cell.timeout=10s")
     s.run(TTY)
     given = {}
@@ -89,9 +89,8 @@ def test_typed_ahead_keys_are_the_persons_whatever_a_cell_does(cb):
 @pytest.mark.sampled
 @pytest.mark.limit(120)
 def test_no_cell_makes_a_command_of_lines_typed_ahead(cb):
-    """Whatever it does to its tty, and whatever part of a line it reads: the
-    next prompt runs lines that the person typed, from their beginning, or
-    none."""
+    """The cell may change its tty, and read any part of a line: the next prompt
+    runs lines that the person typed, from their beginning, or none."""
     s = start(cb, "--set", "cell.timeout=10s")
     s.run(TTY)
     s.run("import select")

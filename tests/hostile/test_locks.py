@@ -402,7 +402,7 @@ signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
 try: attempt(mine, EX)
 except KeyboardInterrupt: print('interrupted')
 signal.setitimer(signal.ITIMER_REAL, 0)
-# What was interrupted has no lock, also not later.
+# A call that was interrupted has no lock, also not later.
 other.close()
 attempt(open('/home/lock'), EX | NOW)
 for i in range(300):

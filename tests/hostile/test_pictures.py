@@ -171,7 +171,7 @@ def test_pictures_count_as_output(cb):
     assert "512x512 · not drawn: output limit · :download figure-8.png" in \
         re.sub(r"\n¦ *", " ", out)
     assert "\N{UPPER HALF BLOCK}" not in out
-    # What is over the limit draws nothing, and says so.
+    # A picture over the limit is not drawn, and a line says so.
     out = s.run("print('x' * 9000)\npicture()\n")
     assert "figure 7 · 8x16 · not drawn" in out
 

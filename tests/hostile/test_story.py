@@ -44,8 +44,8 @@ STORY = {
 }
 
 
-# What ends a cell that burns: the time limit, or earlier the CPU limit, in which
-# a slow host can fill the memory.
+# The limit that ends a cell that burns: the time limit, or earlier the CPU limit,
+# in which a slow host can fill the memory.
 CPU = "16s" if WHOLE else "4s"
 
 

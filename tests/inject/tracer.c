@@ -237,7 +237,7 @@ static unsigned long find_site(
 		     from = {(void *)sp, sizeof(words)};
 	ssize_t n;
 
-	/* What is above the stack cannot be read. */
+	/* The memory above the stack cannot be read. */
 	do
 		n = process_vm_readv(pid, &to, 1, &from, 1, 0);
 	while (n < 0 && (from.iov_len /= 2) >= sizeof(*words));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the suites of --eval share."""
+"""Fixtures that the suites of --eval share."""
 import pytest
 
 from evaluation import Eval

@@ -113,8 +113,7 @@ def test_a_figure_is_a_picture_of_the_bundle(ask, cb):
     ("import os; os._exit(3)", "exited", 3),
     ("raise KeyboardInterrupt", "interrupted", 130)])
 def test_a_method_runs_on_the_clock_of_its_cell(ask, does, how, code):
-    """Whatever it does, it is the cell that pays, and what comes next is
-    served."""
+    """Each act of it counts for the cell, and the next request is served."""
     bad = f"class V:\n    def _repr_html_(self): {does}\nV()"
     if ask.session and how == "exited":
         a, b = ask(bad, "6 * 7")
@@ -136,7 +135,7 @@ def mime(data):
     return b"mime %d\n%s" % (len(data), data)
 
 
-# What is written into the report, and what the answer has of it.
+# Bytes that a cell writes into the report, and the part that the answer has.
 FORGED = {
     "nothing": (mime(b"a text\n"), {"a": ""}),
     "a type twice": (mime(b"a text\n1") + mime(b"a text\n2"), {"a": "1"}),

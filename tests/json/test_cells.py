@@ -231,7 +231,7 @@ PYPLOT = ("import os, sys, types\nm = types.ModuleType('matplotlib.pyplot')\n"
     ("os.abort()", "crashed", 0), ("os._exit(3)", "exited", 0),
     ("to.write(bytes(17 << 20))", "ok", 0)])
 def test_a_figure_is_drawn_within_its_cell(ev, savefig, how, images):
-    """Whatever a cell takes matplotlib's place, it is the cell that pays."""
+    """A cell's own stand-in for matplotlib runs on the clock of that cell."""
     _, a, b, c = ev({"session": True}, {"code": "import time; x = 1"},
                     {"code": PYPLOT % savefig,
                      "timeout_ms": 1000 if how == "interrupted" else 5000},

@@ -491,8 +491,8 @@ def rest(pid):
 
 def is_near(now, before):
     """The same processes, and none has more than one descriptor more: that of
-    a jail that was made ahead, and of which the reader has heard since. What is
-    lost with each request is more after some rounds."""
+    a jail that was made ahead, and of which the reader has heard since. A leak of
+    each request shows after some rounds."""
     return len(now) == len(before) and all(
         a == b and (m == n or (m and n and m <= n + 1))
         for (a, m), (b, n) in zip(now, before))

@@ -26,7 +26,7 @@ plt = stand_in()
 
 
 def pyplot(cb):
-    """What a cell does first: `plt` is matplotlib's, or what takes its place."""
+    """The first lines of a cell: `plt` is matplotlib's, or a stand-in."""
     if not WHOLE:
         return STAND_IN
     needs(cb, "matplotlib")

@@ -156,7 +156,7 @@ ssize_t write(int fd, const void *buf, size_t n)
 	return syscall(SYS_write, fd, buf, n);
 }
 
-/* What poll() is where the compiler knows the size of the array. */
+/* poll() is this function where the compiler knows the size of the array. */
 int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t size);
 int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t size)
 {

@@ -53,14 +53,14 @@ def without_processes(base):
 
 
 def slow_disk(base):
-    """Whose alarms come six times as soon, and each 16 KiB takes 25 ms: after
-    6.6 MB an alarm of a minute has come."""
+    """An environment in which alarms come six times as soon, and each 16 KiB takes
+    25 ms: after 6.6 MB an alarm of a minute has come."""
     return {"LD_PRELOAD": _library(base), "HINDER_WRITE_MS": "25",
             "HINDER_ALARM_DEN": "6"}
 
 
 class Clocks:
-    """What everything that a test starts takes for the time."""
+    """The clocks that all processes of a test see."""
 
     def __init__(self, cb):
         self.path = cb.base / "clocks"

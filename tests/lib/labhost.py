@@ -119,7 +119,7 @@ class Host:
         return path
 
     def state(self):
-        """What the host has of files and accounts that a laboratory changes."""
+        """The host's files and accounts that a laboratory changes."""
         return self.run("sh", "-c", """
             find /etc /home /srv /var/lib /etc/ssh -not -name '*-' \
                 -not -name '*.lock' -not -path '/etc/passwd' -type f \

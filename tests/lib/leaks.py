@@ -109,8 +109,8 @@ def ticks():
 
 
 def cpu_seconds():
-    """What this worker and all that has ended below it have used of the
-    processors, orphans included."""
+    """The processor time of this worker and of all that has ended below it,
+    orphans included."""
     used = sum(os.times()[:4])
     if "CELLBLOCK_TEST_BELOW" in os.environ:
         s = hosttree.stat_of(os.environ["CELLBLOCK_TEST_BELOW"])

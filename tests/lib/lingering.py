@@ -84,7 +84,7 @@ class Lingering:
             self.none()
 
 
-# What a runtime directory may be in which there can be no `cellblock`.
+# States of a runtime directory in which there can be no `cellblock`.
 SPOILT = ["missing", "file", "open", "link", "others", "open above",
           "of others"]
 
@@ -159,7 +159,7 @@ def hear(k):
 
 
 def ask(path, data, fds):
-    """What hear() says of the answer."""
+    """The result of hear() for the answer."""
     with door(path) as k:
         try:
             send(k, data, fds)

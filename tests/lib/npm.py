@@ -54,7 +54,7 @@ def install(directory, *packages):
             cwd=directory, capture_output=True, text=True, check=False,
             timeout=400, env={
                 **os.environ, "HOME": str(directory),
-                # What this host trusts: Node has a list of its own.
+                # The certificates of this host: Node has a list of its own.
                 "NODE_EXTRA_CA_CERTS": "/etc/ssl/certs/ca-certificates.crt",
                 "npm_config_cache": f"{directory}/cache",
                 "npm_config_update_notifier": "false"})

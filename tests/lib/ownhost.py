@@ -7,7 +7,7 @@ Root's run moves into a mount and a pid namespace (enter()). It sees nothing of
 the product that the host has: /etc is a copy without /etc/cellblock; /run, /tmp,
 /var/tmp and /dev/shm are empty, and so is each directory where a person keeps
 the sockets of their sessions; no other process and no other cgroup is seen.
-What the tests leave there goes with the namespaces, whatever ends the run.
+All that the tests leave there goes with the namespaces, whatever ends the run.
 
 As a command: each worker of the tests is started by it. Root's worker gets a
 /run, an /etc and cgroups of its own, so that neither sessions nor accounts of
@@ -156,7 +156,7 @@ class Cgroups:
             mount("-t", "cgroup", "-o", top.name, "cgroup", top)
 
     def wait_empty(self):
-        """What the tests have ended may take a moment to be gone."""
+        """Wait for the end of processes that the tests have ended."""
         end = time.monotonic() + self.GONE_SECONDS
         while any(map(has_processes, self.places)) and time.monotonic() < end:
             self.thaw()

@@ -71,7 +71,7 @@ def _stop(signum, frame):
 
 
 class Options:
-    """What was asked for on the command line."""
+    """The options and the tests of the command line."""
 
     def __init__(self, argv):
         self.who, self.part, self.slowest, self.workers = None, None, 0, None
@@ -116,7 +116,7 @@ class Options:
             tests.append("tests/" + word)
 
     def tests(self):
-        """What pytest is to collect."""
+        """The tests that pytest is to collect."""
         found = []
         for suite, tests in self.picked.items():
             if SUITES[suite] == "pytest":
@@ -422,7 +422,7 @@ def workers_of(who, people, part):
 
 
 def jobs_of(run, people):
-    """What runs together, and what runs alone afterwards."""
+    """The jobs that run together, and those that run alone afterwards."""
     caller = people[-1]
     picked, once = run.options.picked, run.options.part != "rest"
     jobs = [Script(run, caller, s, [f"tests/{s}"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a person sees: a terminal emulator that keeps rows that scroll away.
+"""A person's screen: a terminal emulator that keeps rows that scroll away.
 
 pyte's Screen, plus the alternate screen (full-screen programs), the bracketed
 paste mode, and the answers a real terminal gives to queries. Every row has an

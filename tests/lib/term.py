@@ -46,7 +46,7 @@ def wants_blank_line(cell):
 
 @contextlib.contextmanager
 def _keys_interrupt():
-    """What is started meanwhile does not ignore the signals of keys."""
+    """A process that is started meanwhile does not ignore the signals of keys."""
     ignored = [s for s in (signal.SIGINT, signal.SIGQUIT)
                if signal.getsignal(s) == signal.SIG_IGN]
     for s in ignored:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-# What enforces a limit depends on who asks: root's sessions have a cgroup.
+# The enforcement of a limit depends on the user: root's sessions have a cgroup.
 pytestmark = pytest.mark.both
 
 CONNECT = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What enforces the other limits of a session: the cgroup, the count of its
+"""The enforcement of the other limits of a session: the cgroup, the count of its
 processes, the freezer, the share of the CPU.
 """
 import json
@@ -14,7 +14,7 @@ import pytest
 import hosttree
 from world import IS_ROOT, PYTHON
 
-# What enforces a limit depends on who asks: root's sessions have a cgroup.
+# The enforcement of a limit depends on the user: root's sessions have a cgroup.
 pytestmark = pytest.mark.both
 
 MIB = 1 << 20

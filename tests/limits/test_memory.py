@@ -19,7 +19,7 @@ import pytest
 import hosttree
 from world import PATIENCE, WHOLE
 
-# What enforces a limit depends on who asks: root's sessions have a cgroup.
+# The enforcement of a limit depends on the user: root's sessions have a cgroup.
 pytestmark = pytest.mark.both
 
 MIB = 1 << 20

@@ -81,7 +81,7 @@ def hand_in(*files):
 
 
 def said(*messages):
-    """What the service says to such messages."""
+    """The answer of the service to such messages."""
     last = rows(begin(*messages))[-1]
     return last and last[4]
 

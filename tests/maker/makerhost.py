@@ -123,7 +123,7 @@ class Person:
         return p
 
     def asks(self, source, timeout=60):
-        """What such a script prints."""
+        """The output of such a script."""
         p = self.python(source)
         out, err = p.communicate(timeout=timeout * PATIENCE)
         assert p.returncode == 0, err
@@ -280,14 +280,14 @@ def ready(host, n=KINDS):
 
 
 def made(host):
-    """Who has got a session, and whether it was made ahead."""
+    """The persons who have got a session, and whether it was made ahead."""
     return re.findall(r"^(\S+) \(uid \d+\): a session as host id \d+"
                       r"(, made ahead)?$", host.said(), re.M)
 
 
 def logged(host):
-    """Who has got a session that was not made ahead, their uid and its host
-    id."""
+    """The persons who have got a session that was not made ahead, their uid and
+    its host id."""
     return re.findall(r"^(\S+) \(uid (\d+)\): a session as host id (\d+)$",
                       host.said(), re.M)
 

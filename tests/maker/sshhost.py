@@ -17,7 +17,7 @@ CHEAP = "-o", "KexAlgorithms=curve25519-sha256"
 
 
 def snippet(binary):
-    """What it says of the whole server, and of its group."""
+    """Its settings for the whole server, and for its group."""
     words = SNIPPET.read_text().replace("/usr/local/bin/cellblock",
                                         str(binary))
     return words.replace("Match Group cellblock",

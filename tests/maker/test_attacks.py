@@ -280,8 +280,8 @@ def crowd(of_each):
 
 
 def test_an_id_without_an_account_gets_none(maker, ann):
-    """Whoever has many of them would have as many sessions, and be allowed what
-    the person is not."""
+    """A user with many such ids would have as many sessions, with permissions that
+    the person does not have."""
     maker.policy("[session]\nmaker = off\n", f"users/{ann.name}.conf")
     uid, ann.uid = ann.uid, NOBODYS[0]
     said = ann.asks(HEAD + "print(order.ask(order.order()))")
@@ -307,7 +307,7 @@ def test_ids_without_an_account_hold_no_place(maker, bob):
 
 
 def test_a_name_service_that_hangs_does_not_hold_all_places(maker, bob):
-    """Nobody knows yet who asks: all of them together have a few."""
+    """The name service has not named these clients yet: all together have a few."""
     hangs = maker.dir / "passwd"
     os.mkfifo(hangs)
 
@@ -346,7 +346,7 @@ def test_a_broken_configuration_is_told(maker, ann):
 
 
 def nobody_is_let_in(person, words):
-    """Who may go without the maker is told why; who may not, too."""
+    """A person who may go without the maker is told why; one who may not, too."""
     asked = {maker: person.popen("-s", f"session.maker={maker}", "-c",
                                  "print(1)")
              for maker in ("auto", "require")}
@@ -489,7 +489,7 @@ sys.stdin.read()
                                    for p in pids),
                        "their end")
         maker.start()
-    # What a janitor left that was killed, too, the next one removes.
+    # The next janitor removes the remains of one that was killed, too.
     control(ann)
     hosttree.until(lambda: not of_jails() - before, "the end of all", 60)
     hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups), 60)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What works for a session is charged to it: its warden, and what its warden
-hands out."""
+"""A session is charged for its warden, and for all that its warden hands
+out."""
 import contextlib
 import pathlib
 import re
@@ -60,7 +60,7 @@ def jails(controller="memory"):
 
 
 def charged(session):
-    """What a session's cgroup, with all that is in it, has of memory."""
+    """The memory of a session's cgroup, with all that is in it."""
     for name in "memory.usage_in_bytes", "memory.current":
         with contextlib.suppress(OSError):
             return int((session / name).read_text())

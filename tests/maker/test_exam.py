@@ -222,7 +222,7 @@ def test_a_student_who_tries_everything(host, exam):
               history / "history"):
         os.chown(p, ann.uid, ann.uid)
     exam.set(-60, 3600)
-    # What is looser than the exam's file.
+    # Options that are looser than the exam's file.
     for option in (("-s", "exam.end=2099-01-01 10:00"),
                    ("-s", "exam.begin=2000-01-01 10:00"),
                    ("-s", "exam.end="), ("-s", "policy.locked=no"),
@@ -266,7 +266,7 @@ def test_a_student_who_tries_everything(host, exam):
     for pid in hosttree.descendants(s.pid):
         os.kill(pid, signal.SIGKILL)
     os.kill(s.pid, signal.SIGKILL)
-    # What was shown is on its way to a process of root's.
+    # The output that was shown is on its way to a process of root's.
     hosttree.until(lambda: "the front end has gone" in exam.written().split(
         "last = 'words'")[-1], "the end of the transcript")
     text = exam.written()

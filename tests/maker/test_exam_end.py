@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What an exam leaves: what is handed in at its end, and a transcript of
-root's; and the clock of the host, which may be set back."""
+"""The end of an exam: the files that are handed in, and a transcript of root's;
+and the clock of the host, which may be set back."""
 import contextlib
 import fcntl
 import json
@@ -285,7 +285,7 @@ def test_no_flood_hides_what_is_typed_after_it_or_shown_at_its_end(host, exam):
     assert "secret 42" in s.all_text()
     hosttree.until(lambda: "secret 42" in path.read_text(), "the output")
     assert "print('sec' + 'ret', 6 * 7)" in path.read_text()
-    # What no terminal shows is typed, too.
+    # Input that no terminal shows is typed, too.
     s.type("import getpass; exec(getpass.getpass('p' + 'w: '))\r")
     s.expect("pw:")
     s.type("hidden = 1\r")
@@ -301,7 +301,7 @@ def test_no_flood_hides_what_is_typed_after_it_or_shown_at_its_end(host, exam):
 
 
 def test_no_command_is_missing_however_it_is_called(host, exam):
-    """Nor a part of one, nor what was refused."""
+    """Parts of commands, and refused ones, are not missing either."""
     begin(host)
     ann, _ = host.people
     exam.set(-60, 3600)
@@ -409,7 +409,7 @@ t.close()
     hosttree.until(lambda: "has gone" in path.read_text(), "the end")
     assert r"\x1b]0;me\x07mine" in path.read_text()
     hosttree.until(lambda: not scribes(), "the end of the scribe")
-    # What is too long ends. (Of a carriage return nothing is written down.)
+    # A transcript that is too long ends. (A carriage return is not written down.)
     path.unlink()
     assert "nobody" == ann.asks(scribe + r"""
 assert ok, s

@@ -102,7 +102,7 @@ Subsystem sftp internal-sftp
 def _exam(host):
     exam = Exam(host)
     begin(host)
-    # Nobody comes back to a session from elsewhere.
+    # No person comes back to a session from elsewhere.
     exam.set(-60, 3600, more="[session]\nlinger = 0\nattach = no\n"
              "[files]\nremote = no\n")
     return exam
@@ -187,7 +187,7 @@ def test_a_student_who_tries_everything(host, exam, lab):
     # Programs run, and are written down.
     assert lab.run("6 * 7").stdout == b"42\n"
     assert lab.run(stdin=b"print('by a file')").stdout == b"by a file\n"
-    # Neither another session, nor another's, nor the host.
+    # No login reaches another session, another's, or the host.
     for command in "attach 1", "watch 1", f"attach {bob.name}/1", \
             f"end {bob.name}/1", "/bin/sh -c id", "--maker", \
             "-s exam.end=2099-01-01 10:00", "cellblock -s log.transcript=":

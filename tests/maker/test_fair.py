@@ -174,7 +174,7 @@ CROWD = ("import os, time\nif True:\n"
 
 
 def freezer(host, who):
-    """What the freezer of the person's session says of the guests."""
+    """The state of the guests in the freezer of the person's session."""
     names = ids(host)
     for pid in hosttree.all_pids():
         status = hosttree.status_of(pid)

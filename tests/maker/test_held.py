@@ -70,7 +70,7 @@ print("began", int(ticks) / os.sysconf("SC_CLK_TCK"))
 
 @BOTH
 def test_it_was_started_before_it_was_asked_for(host, spare):
-    """What the other tests of this file rely on."""
+    """The other tests of this file rely on this."""
     ann, _ = start(host, spare)
     time.sleep(0.5)
     asked = time.clock_gettime(time.CLOCK_BOOTTIME)

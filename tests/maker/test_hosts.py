@@ -36,7 +36,7 @@ pytestmark = [
 
 
 def commands_of_the_page(prompt, word):
-    """What stands behind this prompt, and has the word."""
+    """The commands behind this prompt that have the word."""
     found = [c for c in re.findall(rf"(?m)^    {prompt} (.*)$", PAGE)
              if word in c]
     assert found, (prompt, word)
@@ -302,14 +302,14 @@ def test_a_student_comes_back_to_the_host_where_the_session_is(lab):
         assert "is on lab" not in again.all_text()
         again.type("\r")
         assert again.start().run("x") == str(n)
-    # Nobody reads of others. Root reads of all, and of where.
+    # A student reads of no others. Root reads of all, and of where.
     assert all(os.stat(lab.shared / n).st_mode & 0o777 == 0o700 for n in NAMES)
     rows = hosts[0].root().run("--sessions").text
     assert all(re.search(rf"(?m)^{h.name} +{lab.names[n]} ", rows)
                for n, h in enumerate(hosts) if n), rows
     r = lab.run(1, "sessions")
     assert lab.names[1] in r.stdout and lab.names[0] not in r.stdout, r
-    # What has ended is told no more.
+    # A session that has ended is told no more.
     assert again.leave() == 0
     wait(lambda: not lab.where(STUDENTS - 1), "the session to be removed")
 
@@ -357,7 +357,7 @@ def test_a_host_that_drains_takes_nobody_new_and_ends_nobody(lab):
     lab.drop(0, s)
     wait(lambda: '"drain": true' in (lab.shared / host.name / ".host")
          .read_text(), "the host to say so")
-    # Who has a session comes back to it, by the same port.
+    # A student with a session comes back to it, by the same port.
     s = lab.session(0)
     s.expect(said("is still here"))
     s.type("\r")
@@ -403,7 +403,7 @@ def test_after_a_host_has_died_the_next_login_goes_elsewhere_and_is_told(lab):
                 r"is\s+on\s+another\s+terminal")
     back.type("a" if "another terminal" in back.all_text() else "\r")
     assert back.start().run("x + 1") == "42"
-    # What no session is behind is removed: as of before a start of the host.
+    # A file without a session is removed: as one of before a start of the host.
     stale = lab.shared / host.name / f"2130706433.{lab.names[1]}"
     stale.touch()
     wait(lambda: not stale.exists(), "the rest to be removed")

@@ -97,7 +97,7 @@ def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
     r = host.lab("remove", "ann")
     assert r.returncode == 0, r
     session.expect("ended by root: your account ends")
-    # Nor does a program go on, of an account that is another's next.
+    # No program of an account goes on when another student gets the account.
     assert program.wait(20 * PATIENCE) != 0
     program.stdout.close()
     assert host.ask("ann", keys["ann"], "1").returncode == 255

@@ -157,7 +157,7 @@ spoil(path, {what!r}, {ann.uid})
 
 
 def test_anothers_runtime_directory_is_not_looked_at(host):
-    """What a person finds under their uid is theirs, or is left alone."""
+    """A directory under a person's uid is theirs, or is left alone."""
     ann, bob = host.people
     place = f"/run/user/{ann.uid}/cellblock"
     for path, uid in (("/run/user", 0), (os.path.dirname(place), bob.uid),

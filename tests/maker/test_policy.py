@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the administrator's files say about root's maker of sessions."""
+"""The administrator's files about root's maker of sessions."""
 import fcntl
 import os
 import re

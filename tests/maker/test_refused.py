@@ -41,7 +41,7 @@ def program(ssh, person):
 
 
 def refused(ssh, person):
-    """What a login and a program are told that get no session."""
+    """The messages of a login and a program that get no session."""
     s = login(ssh, person)
     code = s.wait_exit()
     said = re.sub(r"\s+", " ", s.all_text())
@@ -79,7 +79,7 @@ def test_sessions_that_have_all_they_may_have_are_named(lab, spare):
     for said in refused(ssh, bob):
         assert "use all the memory that they may have together" in said
         assert "maker.memory = 240 MiB" in said
-    # Who has a session keeps it, and what it holds.
+    # A person with a session keeps it, and its memory.
     assert "True" in s.run("sum(map(len, held)) == len(held) * (8 << 20) > 0")
     s.leave()
     hosttree.until(lambda: program(ssh, bob).returncode == 0,

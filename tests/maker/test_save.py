@@ -155,8 +155,8 @@ def test_only_root_saves_homes(root, host):
 
 @pytest.mark.parametrize("what", ["packets", "linger"])
 def test_a_planted_session_hands_over_nothing_else(root, host, what):
-    """A student's own program listens where sessions do. Who closes what it
-    hands over may have to wait for as long as it likes."""
+    """A student's own program listens where sessions do. To close a descriptor
+    that it hands over may take as long as it likes."""
     ann, _ = host.people
     s = ann.session().start()   # it chooses the directory
     p = ann.python(PLANTED, str(9), what)

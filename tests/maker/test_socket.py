@@ -121,7 +121,7 @@ def root_runs(host):
 @pytest.mark.parametrize("apart", ["maker", "manager"])
 def test_roots_programs_are_the_makers_where_it_sees_the_same_files(
         host, apart):
-    """Whoever listens is another process than the maker."""
+    """Another process than the maker listens."""
     host.under = ["/usr/bin/python3", "-c", MANAGER, apart]
     host.start()
     root_runs(host)

@@ -161,7 +161,7 @@ sys.exit(3)"""
 
 @as_any_other
 def test_a_cell_is_as_any_other(host, spare):
-    """What differs is in no answer."""
+    """No answer shows the difference."""
     ann, _ = start(host, spare)
     r = ann.run("-M", "64M", "-e", WHAT, stdin=b"in")
     assert r.code == 3 and r.text == (
@@ -216,7 +216,7 @@ def test_roots_programs_have_them_and_need_no_place(host):
     assert was_ahead(host, 2)
     ready(host)
     hosttree.until(lambda: len(wardens(host)) == KINDS, "a free place")
-    # Who sees other files than the maker has a jail of its own.
+    # A program that sees other files than the maker has a jail of its own.
     assert as_root(host, "-c", "print(3)", before=["unshare", "-m"]) == "3\n"
     s = ann.session().start()
     assert as_root(host, "-c", "print(4)") == "4\n"
@@ -417,7 +417,7 @@ def test_spares_that_wait_use_no_cpu(host):
     assert len(pids) > 2 * KINDS
 
     def is_calm():
-        """What cells need is loaded after the spare is ready."""
+        """The modules of cells are loaded after the spare is ready."""
         before = used_by(pids)
         time.sleep(.5)
         return used_by(pids) == before
@@ -542,8 +542,8 @@ def test_without_spares_nothing_is_made_ahead(host):
 
 
 def test_a_session_ends_with_its_front_end(host):
-    """Whoever waits for requests was started beside a spare in the making, and
-    keeps no socket of it."""
+    """The process that waits for requests was started beside a spare in the making,
+    and keeps no socket of it."""
     ann, _ = start(host)
     for _ in range(6):
         p = ann.popen("-c", "import time; print(1, flush=True);"

@@ -91,12 +91,12 @@ class Course:
     def is_served(self):
         """Somebody who insists on the maker has a session of it."""
         r = self.ask("-s", "session.maker=require")
-        # What was not killed before may be now.
+        # A process that was not killed before may be now.
         assert r.code in (0, BUSY) or not self.killed, r
         return r.code == 0
 
     def go(self):
-        """The course of things. What the person got."""
+        """The course of things. Returns the person's answers."""
         self.until(lambda: "making sessions at" in self.host.said(),
                    "the maker to listen")
         self.until(lambda: self.spares_are(1), "the spares")

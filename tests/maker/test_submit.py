@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What people hand in, which root's service keeps where they cannot reach."""
+"""Files that people hand in, which root's service keeps out of their reach."""
 import json
 import os
 import pathlib
@@ -53,7 +53,7 @@ class Course:
         return sorted(int(n) for n in self.names(person) if n[0] != ".")
 
     def rest(self, person):
-        """What begins with a dot, and is no record."""
+        """The names that begin with a dot, and are no records."""
         return {n for n in self.names(person)
                 if n[0] == "." and not n[1:].isdigit()}
 
@@ -261,7 +261,7 @@ def test_the_clock_of_the_host_decides(clock, maker, ann):
     said = refusal(s, ":submit a.py")
     assert "exercise 4 was due" in said and "nothing was handed in" in said
     assert "receipt" in s.run(":submit") and course.versions(ann) == [1]
-    # What has passed has passed.
+    # A deadline that has passed stays past.
     clock(0)
     said = refusal(s, ":submit a.py")
     assert "which has passed, though this host's clock was set back" in said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the system log has of sessions, read from a /dev/log of the test's own
+"""The lines of sessions in the system log, read from a /dev/log of the test's own
 mount namespace."""
 import re
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of --mcp share."""
+"""Fixtures that the tests of --mcp share."""
 import pytest
 
 from agent import Client

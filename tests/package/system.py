@@ -90,7 +90,7 @@ class System:
         return [*inside, *who, *command]
 
     def run(self, *command, user=None, check=True, env=None):
-        """What a command writes; with `check` False its status before it."""
+        """The output of a command; with `check` False its status before it."""
         code, said = run(self.argv(*command, user=user),
                          env={**ENV, **(env or {})})
         if not check:
@@ -114,7 +114,7 @@ class System:
         return s
 
     def files(self):
-        """What lies in the system, but for what is mounted and what packages
+        """The files of the system, but for mounted ones and those that packages
         leave everywhere."""
         found = set()
         for path, dirs, files in os.walk(self.dir):

@@ -25,7 +25,7 @@ TOOLS = "mmdebstrap newuidmap lintian unshare nsenter dpkg-deb".split()
 pytestmark = [pytest.mark.root, pytest.mark.sampled,
               pytest.mark.limit(3600)]
 ANN, BOB = "ann", "bob"
-# What the package's own build needs, and its tests.
+# Packages that the package's own build needs, and its tests.
 NEEDS = ("build-essential debhelper dh-apparmor libcap-dev libedit-dev "
          "libinih-dev libjansson-dev libseccomp-dev libsixel-dev zlib1g-dev "
          "python3 systemd autopkgtest procps python3-pytest "
@@ -225,8 +225,8 @@ def test_what_is_installed_works_and_waits(system, packages):
 
 
 def test_an_upgrade_ends_no_session(system, packages):
-    """Neither one that the person's own process has made nor one of the maker;
-    the new program lists both, goes back to both, and ends them."""
+    """A session of the person's own process and one of the maker go on; the new
+    program lists both, goes back to both, and ends them."""
     old, new = packages
     install(system, old)
     assert "0.1~old" in system.run("cellblock", "--version")
@@ -299,7 +299,7 @@ def remains(system):
                        "grep cellblock || true"))
 
 
-# What dpkg keeps of any package, and people's own.
+# Files that dpkg keeps of any package, and people's own.
 KEPT = re.compile(r"/(var/(lib/(dpkg|apt)|log|cache)|home|srv|opt"
                   r"|etc/(passwd|group|g?shadow|sub[ug]id)-)(/|$)|.*__pycache__")
 

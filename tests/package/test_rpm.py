@@ -67,7 +67,7 @@ def test_the_rpm_is_of_the_one_version(rpm):
 
 
 def test_the_scripts_of_the_rpm_are_shell(rpm, tmp_path):
-    """Nobody can run them here: they are of another system."""
+    """This host cannot run them: they are of another system."""
     scripts = re.split(r"^\w+ scriptlet \(using /bin/sh\):\n",
                        ask(rpm, "--scripts"), flags=re.M)[1:]
     assert len(scripts) == 3

@@ -81,7 +81,7 @@ def run(cb, *argv):
 
 @pytest.fixture(params=sorted(SHELLS))
 def shell(cb, request, tmp_path_factory):
-    """What a shell keeps for its next start goes to a place of the worker's."""
+    """A shell whose files for its next start go to a place of the worker's."""
     if not shutil.which(request.param):
         pytest.skip(f"{request.param} is not installed")
     return SHELLS[request.param](cb, tmp_path_factory.getbasetemp())

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.both
 OK, FAILED, USAGE, CONFIG, JAIL = 0, 1, 2, 78, 125
 CODE = ("-c", "pass")
 
-# What is wrong, and the status; {wrong} is a configuration with an error.
+# The mistake, and the status; {wrong} is a configuration with an error.
 TABLE = [
     # A file that an option names.
     (("-f", "/nope", *CODE), USAGE),
@@ -54,7 +54,7 @@ TABLE = [
     (("--serve", "127.0.0.1:"), USAGE),
     (("--serve", "unix:"), USAGE),
     (("--serve", "unix:/nope/socket"), FAILED),
-    # What is no command line.
+    # No command lines.
     (("--nope",), USAGE),
     (("-c",), USAGE),
     (("-e",), USAGE),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What two peers answer, request by request, and what cellblock --serve does.
+"""The answers of two peers, request by request, and of cellblock --serve.
 
-The answers of snekbox and of Onyx's interpreter are what their sources and the
-tests in them say; neither runs here. test_peers.py sends each request to ours.
+The answers of snekbox and of Onyx's interpreter are those of their sources, and
+of the tests in these; neither runs here. test_peers.py sends each request to ours.
 `peers.py` as a program writes these rows into docs/PEERS.md, which a test holds
 to be the same."""
 import base64

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cellblock --serve, asked by the clients that people have. What npm has is
+"""cellblock --serve, asked by the clients that people have. Clients of npm are
 installed where there is a network."""
 import contextlib
 import json
@@ -212,7 +212,7 @@ def test_types_are_made_of_the_description(modules, server, tmp_path):
     assert r.returncode == 0, r.stdout
 
 
-# What redocly may say: the paths that anybody may ask answer nothing but 200,
+# Remarks that redocly may make: the public paths answer nothing but 200,
 # and of two keys of snekbox's form one is wanted, wherever they are defined.
 MAY_SAY = {"operation-4xx-response", "no-required-schema-properties-undefined"}
 

@@ -152,7 +152,7 @@ class Podman:
                         "--ulimit=nproc=4096:4096"]
 
     def act_as(self, person):
-        """Whoever may read the sources, the person has some."""
+        """Give the person, who may be unable to read the sources, a copy."""
         self.sources = self.base / "sources"
         shutil.copytree(TOP, self.sources, symlinks=True, ignore=(
             shutil.ignore_patterns("build*", ".git", "__pycache__")))
@@ -230,7 +230,7 @@ class Podman:
 
 @pytest.fixture(name="built", scope="module")
 def _built():
-    """What each podman finds of the one before: Debian's image, and ours."""
+    """The images that each podman finds from the one before: Debian's, and ours."""
     base = pathlib.Path(tempfile.mkdtemp(prefix="cb-", dir="/run"))
     base.chmod(0o755)                           # podman wants it short
     yield base

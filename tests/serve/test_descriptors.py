@@ -25,7 +25,7 @@ def limited(n):
 
 
 def starts(cb, n, *args):
-    """What a server says that has so many descriptors, and its exit status."""
+    """The message of a server that has so many descriptors, and its exit status."""
     with cb.popen(*args, "--serve", "127.0.0.1:0", stdin=subprocess.DEVNULL,
                   stderr=subprocess.PIPE, **limited(n)) as p:
         said = p.stderr.readline().decode()

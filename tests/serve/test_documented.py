@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the documents show works: every configuration is accepted, and every
+"""The examples of the documents work: every configuration is accepted, and every
 command that needs no other host is run."""
 import json
 import os

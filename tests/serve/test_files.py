@@ -36,7 +36,7 @@ def test_a_full_disk_is_said_and_freed(serve, cb):
         r = server.upload(MEGABYTE * 2)
         assert (r.status, r.json) == (
             507, {"detail": "There is no room for more files"})
-        # What a program leaves does not fit either, and that is told.
+        # The file of a program does not fit either, and the answer says so.
         a = server.run("open('f', 'wb').write(b'x' * 2_000_000)").json
         assert a["exit_code"] == 0 and "no room" in str(a), a
         assert server("DELETE", f"/v1/files/{ids[0]}").status == 204

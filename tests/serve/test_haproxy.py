@@ -132,8 +132,8 @@ KINDS = "rate", "patient", "impatient"
 
 
 def answers_while(lab, kind, event):
-    """What clients get while `event` takes lab2 away, and lab1 has more than it
-    can do."""
+    """The answers to clients while `event` takes lab2 away, and lab1 has more than
+    it can do."""
     over, done = threading.Event(), threading.Event()
     others = [Load(lab, f"o{i}", LONG, over=done, host="lab1")
               for i in range(CONCURRENT + 4)]

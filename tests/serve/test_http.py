@@ -31,7 +31,7 @@ def split(data):
     return answers
 
 
-# What is sent, the status, and whether it is known to be for FastAPI's clients.
+# The request, the status, and whether it is known to be for FastAPI's clients.
 WRONG = {
     "nothing but zeros": (b"\0" * 100, 400, False),
     "empty lines": (b"\r\n" * 1000, 400, False),

@@ -23,7 +23,7 @@ UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 
 def ids(answer):
-    """What heads of answers have as the id."""
+    """The ids in the heads of answers."""
     return re.findall(r"^X-Request-Id: (.*)\r$", answer.decode("latin-1"),
                       re.M)
 
@@ -401,7 +401,7 @@ def test_a_disk_that_is_full_of_logs_and_files_holds_nobody(serve, cb):
 
 
 def test_a_log_that_blocks_keeps_it_from_nothing(serve, tokens):
-    """Neither from reading its files again nor from its end."""
+    """The server reads its files again, and ends."""
     two = "metrics: pear\nann: "
     server = serve(*BODIES, *tokens.write(two + "apple").args)
     ann, meter = Tenant(server, "apple"), Tenant(server, "pear")

@@ -11,7 +11,7 @@ from test_sessions import SESSIONS, Session, warden_of
 from test_terms import begin
 from world import IS_ROOT
 
-# What enforces a limit depends on who asks: root's sessions have a cgroup.
+# The enforcement of a limit depends on the user: root's sessions have a cgroup.
 pytestmark = pytest.mark.both
 
 MIB = 1 << 20

@@ -226,7 +226,7 @@ def test_to_ask_for_the_head_takes_no_stream(session):
         assert b" 404 " in head_of(session, 2)
         found = events(began + read_until(s, END))  # nothing of it is lost
     assert text_of(found) == "one\ntwo x\n" and found[-1][0] == "done"
-    # Nor is what is kept: it can be had again.
+    # The events that are kept stay, too: a client can have them again.
     head_of(session, 1)
     with resume(session, 1) as s:
         assert text_of(read_all(s)) == "one\ntwo x\n"

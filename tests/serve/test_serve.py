@@ -235,7 +235,7 @@ def test_uploads_are_bounded(serve):
     assert server.upload(b"x" * (1 << 20)).status == 507
     assert server("DELETE", f"/v1/files/{ids[0]}").status == 204
     assert [server.upload(b"x").status for _ in range(3)] == [201] * 2 + [507]
-    # What is left is for others: a client has three quarters at most.
+    # The rest is for others: a client has three quarters at most.
     with socket.socket() as other:
         other.bind(("127.0.0.2", 0))
         other.settimeout(50)

@@ -102,7 +102,7 @@ def shown(found):
 
 
 def answer_of(s):
-    """What is answered on a connection, which stays open."""
+    """The answer on a connection, which stays open."""
     data = b""
     while b"\r\n\r\n" not in data:
         data += s.recv(65536)
@@ -604,7 +604,7 @@ def test_a_client_lists_its_sessions(serve):
     assert listed[0].keys() == mine[0]("GET").json.keys()
     listed = server.curl("GET", SESSIONS, None, *other).json["sessions"]
     assert [s["id"] for s in listed] == [theirs]
-    # What was lost is found, and ended.
+    # The sessions that were lost are found, and ended.
     for s in mine:
         assert server.curl("DELETE", s.path).status == 204
     Session(server).cell("exit()")

@@ -325,7 +325,7 @@ def test_who_holds_the_lock_does_not_hold_up_the_list(many, session):
 
 
 def test_a_link_leads_to_nobody_elses_session(many):
-    """What is listed lies in the directory itself."""
+    """Every socket in the list lies in the directory itself."""
     s = many.start()
     path = many.socket()
     (path.parent / "2").symlink_to(path)
@@ -337,7 +337,7 @@ def test_a_link_leads_to_nobody_elses_session(many):
 
 
 def test_a_terminal_is_not_left_with_a_session_that_says_nothing(many):
-    """Whoever gave up waiting does not have the terminal taken later."""
+    """A session does not take the terminal of a person who gave up waiting."""
     s = many.start()
     e = many.only()
     os.kill(e["pid"], signal.SIGSTOP)

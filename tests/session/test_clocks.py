@@ -69,7 +69,7 @@ def test_a_session_that_is_silent_for_long_is_offered(
     t.type("\r")
     assert s.wait_exit() == 0 and "taken over" in s.all_text()
     assert t.run("x + 1") == "42"
-    # Whoever has just come back is not silent.
+    # A person who has just come back is not silent.
     assert many.only()["idle_ms"] < 60_000
     other = many.start()
     assert other.leave() == 0

@@ -77,7 +77,7 @@ def test_a_wrong_value_is_told_of_the_option_that_has_it(
     r = cb.run(option, value, "-c", "print('ran')")
     assert r.code == 2 and "ran" not in r.text, r
     assert r.said.startswith(f"cellblock: {option}: {key}: expected"), r
-    # What a file has is no error of the command line.
+    # A mistake in a file is no error of the command line.
     cb.config("[cell]\ntimeout = abc\n")
     assert cb.run("-t", "5s", "-c", "pass").code == 78
 

@@ -510,7 +510,7 @@ def test_output_below_a_line_that_the_person_left_is_announced_anew(cb, key):
 
 
 def vi_line(session, keys, expected):
-    """What stands at the prompt after these keys; Escape is \\x1b."""
+    """Check the text at the prompt after these keys; Escape is \\x1b."""
     session.type(keys)
     session.wait(lambda: session.screen.cursor_row().rstrip()
                  == (">>> " + expected).rstrip(), f"{keys!r}: {expected!r}")

@@ -477,7 +477,7 @@ def test_a_tree_is_transferred_up_to_the_size_of_the_home(cb):
         (cb.work / "tree/d0" / f"more{i}").touch()
     assert "no more than 400 are transferred" in s.run(":upload tree")
     assert s.run("os.listdir()") == "[]"
-    # What is set counts for trees as well.
+    # A key that is set counts for trees as well.
     s = cb.session("-s", "files.max_count=149", size=(24, 120))
     row = next(r for r in s.run(":limits").split("\n") if "r, files" in r)
     assert row.split()[2] == "149", row

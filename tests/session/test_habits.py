@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What people type out of habit from other prompts."""
+"""Lines that people type out of habit from other prompts."""
 import re
 
 import pytest
@@ -110,7 +110,7 @@ def test_python_that_looks_like_a_habit_is_python(session):
 # ---- the person's own text ----
 
 def in_editor(session, command):
-    """What the command puts into the editor; the line is then cleared."""
+    """The text that the command puts into the editor; the line is then cleared."""
     row = session.screen.here()
     session.type(command + "\r")
     session.wait(lambda: session.screen.here() > row and

@@ -211,7 +211,7 @@ def busy(session):
 
 
 def below(session, row):
-    """What stands below the cell's last line."""
+    """The rows below the cell's last line."""
     rows = session.screen.rows(row, session.screen.here())
     text = "\n".join(r.rstrip() for r in rows)
     return text[text.rindex("went\n>>> "):]

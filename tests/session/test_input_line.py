@@ -331,8 +331,8 @@ WIDE = ["\u200d", "e\u0301", "\U0001f469", "한", "\u1160", "\U0001f1e9", "\ufe0
 @pytest.mark.parametrize("text", WIDE)
 @pytest.mark.parametrize("n", [5, 9, 10, 13, 19, 20, 21, 39, 41])
 def test_no_question_makes_the_editor_touch_the_rows_above(cb, text, n):
-    """Terminals disagree about the width of such characters. What the person
-    has typed stands right above the question."""
+    """Terminals disagree about the width of such characters. The person's typed
+    text stands right above the question."""
     s = cb.session("-q", size=(24, 40))
     s.run(f"t = {text!a} * {n}")
     row = s.enter("x = input(t)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a session says of a course. tests/maker/test_submit.py hands in."""
+"""Lines of a session about a course. tests/maker/test_submit.py hands in."""
 import time
 
 COURSE = ("-s", "lab.course=python1", "-s", "lab.exercise=4",

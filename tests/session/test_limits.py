@@ -9,7 +9,7 @@ import pytest
 import hosttree
 from world import PATIENCE
 
-# What enforces a limit depends on who asks: root's sessions have a cgroup.
+# The enforcement of a limit depends on the user: root's sessions have a cgroup.
 pytestmark = pytest.mark.both
 
 # For cells that take long on a slow machine.

@@ -42,7 +42,7 @@ def test_a_download_goes_on_to_its_end(many):
 
 
 def test_a_command_that_was_not_sent_is_not_run(many):
-    """What stands at the prompt is there again, for the person to decide."""
+    """The text at the prompt is there again, for the person to decide."""
     s = many.start()
     s.run("open('f', 'w').close()")
     s.type(":rm f")

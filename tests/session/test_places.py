@@ -196,8 +196,8 @@ def exchange_once(a, b):
 @pytest.mark.root
 def test_a_socket_that_somebody_has_planted_gets_no_terminal(
         many):
-    """In a directory that was open for a while. What listens there is not the
-    person's: it is not offered, and is not spoken to."""
+    """In a directory that was open for a while. A process that listens there is not
+    the person's: it is not offered, and is not spoken to."""
     if not IS_ROOT:
         pytest.skip("being somebody else takes root")
     place = many.places[0]

@@ -331,7 +331,7 @@ def test_a_reset_can_be_undone(session):
 
 
 def test_a_reset_of_much_memory_gives_it_back(cb):
-    """What would hold a quarter of the limit is not kept for :undo."""
+    """Variables that would hold a quarter of the limit are not kept for :undo."""
     s = cb.session("-M", "256M", "-t", "60s")
     s.run("x = bytearray(b'x') * (90 << 20)")
     out = framed(s.run(":reset", 40))

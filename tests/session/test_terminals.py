@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What depends on the terminal: its size, what it can do, its pages."""
+"""Behaviour that depends on the terminal: its size, its abilities, its pages."""
 import os
 import re
 
@@ -139,7 +139,7 @@ def test_an_empty_term_variable_works(cb):
 
 
 def test_a_file_gets_lines_without_returns(cb):
-    """What a terminal types, and a file gets. A return of the cell's stays."""
+    """A terminal types, and a file gets the output. A cell's own return stays."""
     open(os.path.join(cb.work, "out"), "w").close()
     s = cb.session(wrapper=("sh", "-c", 'exec "$0" "$@" > out'), start=False)
     s.type("import sys; w = sys.stdout.write; "

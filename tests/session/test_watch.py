@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who watches a session sees what it shows, and the person is told."""
+"""A watcher of a session sees its output, and the person is told."""
 import contextlib
 import os
 import pwd

@@ -188,8 +188,8 @@ def server():
 
 @pytest.fixture(scope="session")
 def etc_server():
-    """What the file in etc says of the whole server, and of connections that
-    ask for nothing, after a second."""
+    """The settings of the file in etc for the whole server, and for connections
+    that ask for nothing, after a second."""
     words = (ETC / "sshd_config.d/cellblock.conf").read_text()
     nothing = re.search(r"(UnusedConnectionTimeout) \S+", words)[1]
     yield from serve(first=words[:words.index("Match ")].replace(

@@ -17,7 +17,7 @@ def here(tmp_path):
 
 
 def options(lab):
-    """What the three clients are told, beside the port."""
+    """Options for the three clients, beside the port."""
     argv = lab.argv()
     return argv[argv.index("-i"):argv.index("--")]
 

@@ -141,7 +141,7 @@ def test_a_class_that_logs_in_at_once_is_let_in(etc_server):
         lines = [stack.enter_context(socket.create_connection(
             ("127.0.0.1", etc_server.port), timeout=term.DEADLINE))
             for _ in range(CLASS)]
-        # Nobody says who they are, so that all count to the end.
+        # No client says who it is, so that all count to the end.
         assert [line.recv(4) for line in lines] == [b"SSH-"] * CLASS
 
 

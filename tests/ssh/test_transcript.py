@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is written down of all that a student does over ssh."""
+"""The transcript of all that a student does over ssh."""
 import re
 
 import pytest

@@ -35,7 +35,7 @@ def show(unit, name):
 
 @contextlib.contextmanager
 def drop_in(unit, text):
-    """A unit of ours with other settings. What runs is not restarted."""
+    """A unit of ours with other settings. A running service is not restarted."""
     directory = UNITS / f"{unit}.d"
     directory.mkdir()
     (directory / "test.conf").write_text(text)
@@ -107,7 +107,7 @@ class Account:
         return s.start()
 
     def sessions(self):
-        """What root sees of the person's sessions."""
+        """The person's sessions, as root sees them."""
         listed = run(str(BINARY), "--sessions", "--json").stdout
         return [e for e in json.loads(listed) if e["who"] == self.name]
 

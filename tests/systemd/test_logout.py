@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What logging out does to a session that goes on without its terminal, and that
-it was said before."""
+"""The effect of a logout on a session that goes on without its terminal, and the
+line that says so before."""
 import json
 import os
 import pathlib
@@ -27,7 +27,7 @@ def tell_logind(*lines):
 
 @pytest.fixture
 def kills(person):
-    """What is left of a login is killed at its end."""
+    """Processes of a login are killed at its end."""
     to = tell_logind("KillUserProcesses=yes")
     yield
     to.unlink()
@@ -42,7 +42,7 @@ def begin(shell, *words):
 
 
 def detach(shell):
-    """What is said about it."""
+    """The lines about it."""
     row = shell.screen.here()
     shell.type(":detach\r")
     shell.expect_since(row, r"goes on for")

@@ -44,7 +44,7 @@ LIMITS = ("jail/memory.max", "jail/memory.swap.max", "jail/memory.oom.group",
 
 
 def limits(place):
-    """What the kernel keeps of a session's limits."""
+    """The limits of a session that the kernel keeps."""
     return {name: (place / name).read_text().strip() for name in LIMITS}
 
 
@@ -79,7 +79,7 @@ def test_sessions_lie_in_a_unit_that_the_maker_is_not_in(person):
     s.run("x = 41")
     hosttree.until(lambda: len(cgroups()) == 1 + SPARES,
                    "its cgroup, and those of the spares", 30)
-    # What is being made has none yet, and no process.
+    # A session in the making has no limits yet, and no process.
     hosttree.until(lambda: {kept(p, "jail/memory.max") for p in cgroups()}
                    == {512 << 20}, "the limits of all", 30)
     main = int(show("cellblock-maker.service", "MainPID"))

@@ -125,7 +125,7 @@ static inline void child_go(const struct child *c)
 	assert_int_equal(write(c->go, "x", 1), 1);
 }
 
-/* What the child reported, or -1 if it died before. */
+/* The report of the child, or -1 if it died before. */
 static inline int child_result(const struct child *c)
 {
 	unsigned char r;

@@ -476,7 +476,7 @@ static void in_a_delegated_cgroup_only_dead_sessions_are_cleared(void **state)
 	cgroup_clear_dead(&w->cg, NULL, NULL);
 	assert_int_equal(dirs_exist(&dead), 0);
 	assert_true(is_killed(c.pid));
-	/* Nobody is in it, as between two jails. */
+	/* No process is in it, as between two jails. */
 	assert_int_equal(dirs_exist(&living), 1);
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
 		char path[CGROUP_PATH_MAX + 32];

@@ -199,7 +199,7 @@ static void a_later_question_takes_the_answer_of_an_earlier_one(void **state)
 	}
 }
 
-/* Whatever it has said before. */
+/* It may have sent anything before. */
 static void a_session_is_over_when_its_warden_has_closed(void **state)
 {
 	struct world *w = *state;

@@ -198,7 +198,7 @@ static int child_ends(void *arg)
 	return 0;
 }
 
-/* What stands in the way of a directory stays, and no link is followed. */
+/* A file in the way of a directory stays, and no link is followed. */
 static int child_in_the_way(void *arg)
 {
 	static const char *const paths[] = {"file", "file/d", "link", "link/d",

@@ -130,7 +130,7 @@ static const struct request_rules rules = {.limits = &limits,
 	.resolved = pythons,
 	.npythons = 1};
 
-/* What is wrong with a request: NULL, or its title and description. */
+/* The mistake of a request: NULL, or its title and description. */
 static const char *mistake(const char *text, size_t n, struct strbuf *b)
 {
 	struct request_refusal why;
@@ -468,7 +468,7 @@ static void arguments_are_put_together_as_snekbox_does(void **state)
 
 /* ---- the stream ---- */
 
-/* What arrives, one letter a request: its length as a digit, L long, D deep,
+/* The requests, one letter each: its length as a digit, L long, D deep,
  * M too many values. */
 static void requests_are_told_apart(void **state)
 {
@@ -551,7 +551,7 @@ static void output_is_counted_as_snekbox_counts(void **state)
 		assert_true(c.text.n / t[i].n >= t[i].chars);
 		assert_true(c.text.n / t[i].n < t[i].chars + 10001);
 		assert_int_equal(c.text.n % (10000 * t[i].n), 0);
-		/* What comes then is dropped, up to the end. */
+		/* The bytes after it are dropped, up to the end. */
 		assert_int_equal(write(p[1], "more", 4), 4);
 		close(p[1]);
 		while (c.fd >= 0)

@@ -73,7 +73,6 @@ static void the_mean_of_its_pixels_becomes_one(void **state)
 	free(to.rgb);
 }
 
-/* What is left of the bytes, as text. */
 /* The picture that a decoder makes of a sixel sequence. */
 static void assert_decodes(
 	const struct picture *p, const struct strbuf *b, int off_most)

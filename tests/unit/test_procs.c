@@ -293,7 +293,7 @@ static void page_tables_count_as_memory(void **state)
 	run_in_jail(count_tables, NULL);
 }
 
-/* What the kernel has printed for a file of /proc stays until it is closed. */
+/* The kernel's text for a file of /proc stays until the file is closed. */
 static _Noreturn void hold(struct guest *g, const char *path)
 {
 	open(path, O_RDONLY | O_CLOEXEC);

@@ -94,8 +94,8 @@ static void write_all(int fd, const char *text)
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 }
 
-/* Whoever sees output may answer it. The key is then the cell's, however late
- * the warden's word is that the cell has begun. */
+/* A person who sees output may answer it. The key is then the cell's, however
+ * late the warden says that the cell has begun. */
 static void test_output_waits_until_keys_reach_the_cell(void **state)
 {
 	struct scene *s = *state;

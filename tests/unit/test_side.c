@@ -506,7 +506,7 @@ static void its_locks_end_with_it(void **state)
 	assert_non_null(strstr(S.out, "None"));
 }
 
-/* What copies files does not want to be looked at; the warden must look. */
+/* A program that copies files asks to be undumpable; the warden must look. */
 static void it_may_ask_to_be_undumpable(void **state)
 {
 	struct side_program b;

@@ -75,7 +75,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Who answers a caller, in a child. */
+/* Answer a caller, in a child. */
 static void serve(struct service *s, void (*answer)(int fd, const void *how),
 	const void *how)
 {
@@ -263,7 +263,7 @@ static void hang_up(struct bus *bus, struct message *m, const void *how)
 	_exit(0);
 }
 
-/* What the configuration of a login manager says. */
+/* The configuration of a login manager. */
 struct configured {
 	int kills;
 	const char *only[2], *but[2];
@@ -368,7 +368,7 @@ static void without_a_manager_there_is_nothing_to_say(void **state)
 	struct err e = {0};
 
 	assert_int_equal(enter(&none, LONG_MS, &e), 1);
-	/* Nobody listens on its socket any more. */
+	/* No process listens on its socket any more. */
 	need_library();
 	assert_int_equal(enter(s, LONG_MS, &e), 1);
 	assert_string_equal(e.msg, "");

@@ -73,7 +73,7 @@ static void test_what_was_not_read_comes_back(void **state)
 	GIVES("", "", "");
 	GIVES("a\r\033[A\r", "\033[A\n", "\033[A\r");
 	GIVES("a\r\033\rb\r", "b\n", "b\r");
-	/* What was not sent was read by nobody. */
+	/* No cell read the keys that were not sent. */
 	UNSENT("abc\r:quit\r", 0, "", "abc\r:quit\r");
 	UNSENT("abc\r:quit\r", 4, "", ":quit\r");
 	UNSENT("abc\r:quit\r", 6, ":q", ":quit\r");
@@ -97,7 +97,7 @@ static void test_a_line_that_was_begun_does_not_run(void **state)
 	FITS_NOT("n save x\001%", "save x\001%");
 	FITS_NOT("ab\r\033[A:", "b\n\033[A:");
 	FITS_NOT("xx\033[A", "\033[A");
-	/* What was not sent may be the rest of it. */
+	/* The keys that were not sent may be the rest of it. */
 	check("abc:quit\r", 9, 3, "", 0, NULL, 0);
 	check("abc:quit\r", 9, 4, ":", 1, NULL, 0);
 	UNSENT("abc6 * 7", 5, "6 ", "6 * 7");

@@ -130,7 +130,7 @@ static void colours_and_movement_pass(void **state)
 	PASSES("\x1b(0lqk\x1b(B\x1b)0\x0eq\x0f");
 }
 
-/* What a terminal ignores must not be counted as done. */
+/* A sequence that a terminal ignores must not be counted as done. */
 static void a_movement_goes_out_in_the_form_that_every_terminal_knows(
 	void **state)
 {
@@ -338,7 +338,7 @@ static void a_guest_cannot_write_a_broken_bar(void **state)
 	PASSES("|│║§");
 }
 
-/* What a cell writes on a terminal of 10 columns and 3 rows, on which others'
+/* The output of a cell on a terminal of 10 columns and 3 rows, on which others'
  * rows stand above. */
 static const char *bounded(const char *in)
 {
@@ -434,7 +434,7 @@ static void a_wrap_counts_as_a_row_where_a_line_feed_makes_it(void **state)
 	BOUNDED("0123456789\na\x1b[9A", "0123456789\na\x1b[A");
 	BOUNDED("x\x1b[30b\x1b[9A", "x\x1b[30b");
 	BOUNDED("\x1b[?7l0123456789a\x1b[9A", "\x1b[?7l0123456789a");
-	/* What is dropped leaves the cursor where it was. */
+	/* A dropped sequence leaves the cursor where it was. */
 	BOUNDED("0123456789\x1b[Aa\x1b[9A", "0123456789\r\na\x1b[A");
 	BOUNDED("0123456789\x1b[?1049la\x1b[9A", "0123456789\r\na\x1b[A");
 	/* A screen of the guest's own may wrap as it likes. */
@@ -529,7 +529,7 @@ static void after_a_new_size_nothing_is_known(void **state)
 		c.buf, "\x1b[r" CLAIMED "\x1b[?1049l\x1b[9999;1H\nx");
 }
 
-/* What is written after a cell's end begins an empty row. */
+/* Output after a cell's end begins an empty row. */
 static const char *row_after(const char *in)
 {
 	static struct capture c;

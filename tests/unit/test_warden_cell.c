@@ -253,7 +253,7 @@ static const struct {
 	{"TOOK %u|!wait 1000|!busy 10500|!wait 500|DONE %u interrupted 3 0 0 1",
 		HOW_INTERRUPTED, LIMIT_CPU, 1, 0, 1500},
 	{"TOOK %u|!wait 1000|!busy 10500", HOW_KILLED, LIMIT_CPU, 1, 0, 2000},
-	/* What the front end does for the cell is the cell's work. */
+	/* The front end's work for the cell is the cell's work. */
 	{"TOOK %u|!wait 1000|!drawn 10500", HOW_KILLED, LIMIT_CPU, 1, 0, 2000},
 	{"TOOK %u|!wait 1000|!busy 6000|!drawn 6000", HOW_KILLED, LIMIT_CPU, 1,
 		0, 2000},
@@ -464,7 +464,7 @@ static void a_guest_that_does_not_begin_is_not_waited_for(void **state)
 	assert_int_equal(P.took, 0);
 }
 
-/* What was meant for an earlier cell, or for one that never ran. */
+/* An interrupt for an earlier cell, or for one that never ran. */
 static void an_interrupt_of_another_cell_counts_for_nothing(void **state)
 {
 	struct wire_event m;

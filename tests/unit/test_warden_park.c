@@ -90,7 +90,7 @@ static void a_guest_that_the_host_holds_back_keeps_its_variables(void **state)
 	}
 }
 
-/* What is left of the cell's clocks, within bounds. */
+/* The rest of the cell's clocks, within bounds. */
 static void parking_is_part_of_the_cell(void **state)
 {
 	static const struct {
