@@ -192,7 +192,8 @@ enum io_first io_look_at_first(int sock)
 	return m.msg_controllen > 0 ? IO_FIRST_BYTES : IO_FIRST_NOTHING;
 }
 
-/* Keep the first `maxfds` descriptors in `fds`; returns how many came. */
+/* Keep the first `maxfds` descriptors in `fds`, and close the others; returns
+ * how many came. */
 static int fds_collect(struct msghdr *m, int *fds, int maxfds)
 {
 	int seen = 0;
@@ -250,6 +251,44 @@ ssize_t io_recv_fds(
 	/* The kernel drops descriptors for which we have no numbers. */
 	errno = seen <= maxfds && !(m.msg_flags & MSG_TRUNC) ? EMFILE
 							     : EMSGSIZE;
+	return -1;
+}
+
+/* Neither blocks when it is closed. No file system is asked for either. */
+static bool is_tame(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0 || fcntl(fd, F_GETPIPE_SZ) >= 0;
+}
+
+/* For descriptors beyond `maxfds` there is no room, and the kernel drops them
+ * without a close() of ours. */
+ssize_t io_recv_tame(
+	int sock, void *buf, size_t n, int *fds, int maxfds, int flags)
+{
+	struct iovec iov = {.iov_base = buf, .iov_len = n};
+	union fd_space space;
+	struct msghdr m = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = space.bytes,
+		.msg_controllen = CMSG_LEN(sizeof(int) * (size_t)maxfds)};
+	bool tame = true;
+	ssize_t r;
+
+	for (int i = 0; i < maxfds; i++)
+		fds[i] = -1;
+	do
+		r = recvmsg(sock, &m, flags | MSG_CMSG_CLOEXEC);
+	while (r < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (r < 0)
+		return -1;
+	fds_collect(&m, fds, maxfds);
+	for (int i = 0; i < maxfds; i++)
+		tame &= fds[i] < 0 || is_tame(fds[i]);
+	if (tame && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return r;
+	for (int i = 0; i < maxfds; i++)
+		fds[i] = -1;
+	errno = EBADMSG;
 	return -1;
 }
 

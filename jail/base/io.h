@@ -125,6 +125,13 @@ ssize_t io_recv_fds(
  * it could take as long as the stranger likes; an exit does not wait. */
 ssize_t io_recv_strange(int sock, void *buf, size_t n, int flags);
 
+/* The same, where sealed memory files and pipes are wanted alone, and nobody
+ * may be kept waiting. A message with any other descriptor, with too many, or
+ * too long is EBADMSG; its descriptors stay open, for nobody knows how long it
+ * takes to close them: the caller ends what matters, and then exits. */
+ssize_t io_recv_tame(
+	int sock, void *buf, size_t n, int *fds, int maxfds, int flags);
+
 /* Lock a whole file or directory (flock(2)) for this open file alone, within so
  * long; longer on a busy host. 0, or -1 with errno: EWOULDBLOCK, somebody else
  * keeps it. */

@@ -264,5 +264,6 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 	side_end(&w.sides);
 	warden_end_jail(&w);
 	site_close(&w.site);
+	fd_drop(&w.link.front);
 	_exit(0);
 }

@@ -26,6 +26,8 @@
 
 /* A copy needs a shell and one or two processes. */
 #define PROCESSES 16
+/* A warden that was killed is dead by then. */
+#define END_MS 2000
 
 void side_init(struct side_programs *b, side_run *run, void *arg)
 {
@@ -113,7 +115,8 @@ int side_start(struct side_programs *b, int python, struct err *e)
 	return err_errno(e, "start a process");
 }
 
-/* The kill reaches pid 1 of each jail before its warden can be reaped. */
+/* The kill reaches pid 1 of each jail before its warden can be reaped. A warden
+ * that was handed a descriptor may hang in its exit. */
 void side_end(struct side_programs *b)
 {
 	for (int i = 0; i < SIDE_MAX; i++)
@@ -121,7 +124,7 @@ void side_end(struct side_programs *b)
 			kill(b->pids[i], SIGKILL);
 	for (int i = 0; i < SIDE_MAX; i++)
 		if (b->pids[i])
-			link_reap(b->pids[i]);
+			link_reap_within(b->pids[i], END_MS);
 	memset(b->pids, 0, sizeof(b->pids));
 }
 

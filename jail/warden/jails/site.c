@@ -32,6 +32,10 @@
 /* A manager that does not answer by then is not waited for. */
 #define ANSWER_MS 2000
 
+/* No descriptor of a front end's has so high a number: at an exit the lowest is
+ * closed first. */
+#define LAST_FD 900
+
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
 #endif
@@ -483,7 +487,14 @@ void site_note_jail(struct site *s, int has_proc, int own_inodes, int asks)
 	enforce_say(&s->facts, s->limited, sizeof(s->limited));
 }
 
+/* Our exit may hang in a descriptor that a front end has handed over: all that
+ * others wait for is closed before. Then the session still counts for its
+ * person, by a descriptor that is closed last. */
 void site_close(struct site *s)
 {
 	home_fini(&s->home);
+	if (s->allocation >= 0)
+		fcntl(s->allocation, F_DUPFD_CLOEXEC, LAST_FD);
+	fd_drop(&s->janitor);
+	cgroup_close(&s->cgroup);
 }

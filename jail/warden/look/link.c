@@ -23,6 +23,9 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+/* Between two looks for a death. */
+#define REAP_LOOK_MS 2
+
 void link_open(struct link *l, int front)
 {
 	struct ucred peer;
@@ -88,6 +91,16 @@ void link_reap(pid_t pid)
 	alarm_set(0);
 	waitpid(pid, NULL, 0);
 	alarm_set(LINK_WORK_MS);
+}
+
+int link_reap_within(pid_t pid, int ms)
+{
+	int64_t end = now_ms() + ms;
+	pid_t r;
+
+	while ((r = waitpid(pid, NULL, WNOHANG)) == 0 && now_ms() < end)
+		link_poll(NULL, 0, REAP_LOOK_MS);
+	return r == 0 ? -1 : 0;
 }
 
 int link_ms_until(int64_t deadline_ms)
@@ -248,10 +261,12 @@ static void fds_drop(int *fds)
 		fd_drop(&fds[i]);
 }
 
-/* Take what has come from the front end. */
+/* Take what has come from the front end. A descriptor whose closing blocks, as
+ * of a file on FUSE, would hold us for good, with the clocks of a jail that
+ * goes on, and no alarm ends that: it stays open, and the session ends. */
 static int receive_request(struct link *l, struct wire_front *m, int *fds)
 {
-	ssize_t n = io_recv_fds(l->front, m, sizeof(*m), fds, IO_FDS_MAX, 0);
+	ssize_t n = io_recv_tame(l->front, m, sizeof(*m), fds, IO_FDS_MAX, 0);
 
 	if (n > 0 && wire_front_check(m, (size_t)n, NULL) == 0)
 		return 0;

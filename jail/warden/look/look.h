@@ -103,6 +103,9 @@ int link_poll(struct pollfd *p, nfds_t n, int timeout_ms);
  * may need long to free what the child has mapped: no alarm here either. */
 void link_reap(pid_t pid);
 
+/* The same, of a child that may not even die when it is killed: 0, or -1. */
+int link_reap_within(pid_t pid, int ms);
+
 /* Milliseconds until then, 0 if it is over, at most what poll(2) takes. */
 int link_ms_until(int64_t deadline_ms);
 
