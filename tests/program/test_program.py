@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """cellblock in place of python3: arguments, streams, exit statuses."""
 import os
+import re
 import signal
 import subprocess
 import termios
@@ -578,6 +579,13 @@ def test_numpy_works(cb):
     r = cb.run("-c", "import numpy as np; a = np.ones((300, 300));"
                      " print((a @ a).sum())")
     assert r.text == "27000000.0\n", r
+
+
+def test_a_check_shows_the_plan_of_the_jail_if_asked(cb):
+    plan = re.compile(r"(?m)^jail +home +/home$")
+    plain, more = cb.run("--check"), cb.run("--check", "-v")
+    assert not plan.search(plain.text) and plan.search(more.text), more
+    assert more.text.startswith(plain.text) and more.code == plain.code, more
 
 
 def test_timeout_says_nothing_about_timers(cb):
