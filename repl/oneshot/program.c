@@ -522,6 +522,17 @@ static int run_program(struct program *p, struct err *e)
 	return e->msg[0] ? -1 : err_set(e, "the jail ended unexpectedly");
 }
 
+/* Say which signal ended the program, where a shell would if it had started the
+ * program itself: for all but SIGINT and SIGPIPE. */
+static void tell_signal(int status)
+{
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	const char *name = sig ? strsignal(sig) : NULL;
+
+	if (name && sig != SIGINT && sig != SIGPIPE)
+		terminal_complain("the program was ended by a signal", name);
+}
+
 static int find_exit_status(struct program *p)
 {
 	const struct program_start *start = p->start;
@@ -543,8 +554,10 @@ static int find_exit_status(struct program *p)
 	}
 	if (!has_ended(p))
 		return 128 + SIGPIPE; /* the reader went away */
-	if (limit == LIMIT_NONE || limit == LIMIT_PROCESSES)
+	if (limit == LIMIT_NONE || limit == LIMIT_PROCESSES) {
+		tell_signal(p->drive.program.status);
 		return program_exit_status(p->drive.program.status);
+	}
 	if (limit == LIMIT_MEMORY || limit == LIMIT_WALL ||
 		limit == LIMIT_OUTPUT)
 		source = config_set_in(start->cfg, verdict_limit_key(limit));

@@ -120,7 +120,10 @@ def test_the_exit_status_is_that_of_the_program(cb, code, status):
 def test_the_exit_status_after_a_signal_is_128_plus_the_signal(cb, sig):
     r = cb.run("-c", f"import os, signal; signal.signal(signal.SIGPIPE, "
                      f"signal.SIG_DFL); os.kill(os.getpid(), signal.{sig})")
-    assert r.code == 128 + getattr(signal, sig), r
+    number = getattr(signal, sig)
+    said = f"the program was ended by a signal: {signal.strsignal(number)}\n"
+    assert r.code == 128 + number, r
+    assert r.said == ("" if sig == "SIGPIPE" else "cellblock: " + said), r
 
 
 def test_stdout_and_stderr_are_separate(cb):
