@@ -127,6 +127,25 @@ static void add_limit(struct check *c, enum enforce_limit limit)
 
 /* ---- printing ---- */
 
+/* Add the remedy of row `i`: in full where it comes first, and else the name of
+ * that row. */
+static void add_remedy(struct text_table *t, const struct check *c, size_t i)
+{
+	const char *remedy = c->rows[i].is.remedy;
+	char as[60];
+
+	for (size_t j = 0; remedy && j < i; j++) {
+		const struct enforce *first = &c->rows[j].is;
+
+		if (!first->remedy || strcmp(first->remedy, remedy) != 0)
+			continue;
+		snprintf(as, sizeof(as), "as for %s", first->what);
+		text_table_note(t, as);
+		return;
+	}
+	text_table_note(t, remedy);
+}
+
 static int print_people(const struct check *c, struct err *e)
 {
 	static const char *const heads[] = {
@@ -143,7 +162,7 @@ static int print_people(const struct check *c, struct err *e)
 		text_table_add(&t, (const char *[]){row->what, row->by,
 					   enforce_strength_name(row->strength),
 					   row->word});
-		text_table_note(&t, row->remedy);
+		add_remedy(&t, c, i);
 	}
 	text_table_write(&t, &b);
 	strbuf_puts(&b, c->can_build ? "A jail can be built here.\n"

@@ -137,6 +137,21 @@ def test_check_prints_json(cb):
     assert isinstance(json.loads(r.text), dict)
 
 
+def test_check_prints_what_helps_against_several_things_once(cb):
+    import json
+    rows = json.loads(cb.run("--check", "--json").text)["checks"]
+    firsts = {}
+    for row in rows:
+        firsts.setdefault(row["remedy"], row["what"])
+    words = " ".join(cb.run("--check").text.split())
+    for remedy in filter(None, firsts):
+        assert words.count(" ".join(remedy.split())) == 1, (remedy, words)
+    again = [firsts[row["remedy"]] for row in rows
+             if row["remedy"] and firsts[row["remedy"]] != row["what"]]
+    for what in set(again):
+        assert words.count(f"as for {what}") == again.count(what), words
+
+
 def test_check_says_why_this_configuration_starts_no_session(cb):
     import json
     shown = "jail.expose=/var/gone"
