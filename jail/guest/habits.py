@@ -323,7 +323,7 @@ def show_again(rest, frame, wanted):
 def debug(rest, frame, wanted):
     e = last_error()
     if e is not None and e.__traceback__ is None:
-        print("no line ran that could be looked at")
+        print("no line ran before the last error: nothing to debug")
     elif e is not None:
         part("debug")
         stdlib("pdb").post_mortem(e.__traceback__)

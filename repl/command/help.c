@@ -24,6 +24,12 @@ static void list_commands(struct session *s)
 		"Ctrl-C stops it, three times ends it. F1 shows this list, F2 "
 		"the history, and Ctrl-X Ctrl-E calls an editor. :help COMMAND "
 		"says more, and help(NAME) is Python's own help.";
+	/* for a terminal without our editor, where keys do none of that */
+	static const char plain[] =
+		"Anything else is Python. Ctrl-C stops a cell, three times "
+		"ends it. :help COMMAND says more, and help(NAME) is Python's "
+		"own help.";
+	bool is_plain = editor_is_plain(s->editor);
 	struct text_table t = {.columns = 2}, last = {.columns = 1};
 	struct strbuf b = {0};
 	char usage[64];
@@ -35,7 +41,7 @@ static void list_commands(struct session *s)
 		snprintf(usage, sizeof(usage), ":%s %s", c->name, c->args);
 		text_table_add(&t, (const char *[]){usage, c->help});
 	}
-	text_table_add(&last, (const char *[]){more});
+	text_table_add(&last, (const char *[]){is_plain ? plain : more});
 	editor_size(s->editor, &rows, &t.width);
 	last.width = t.width;
 	text_table_write(&t, &b);

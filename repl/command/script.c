@@ -152,7 +152,7 @@ int script_save(
 		s->saved = s->cell_no;
 		text_safe(safe, sizeof(safe), path, strlen(path));
 		session_printf(
-			s, "cells   %s   → %s\n", text_size(size, b.n), safe);
+			s, "cells  %s  → %s\n", text_size(size, b.n), safe);
 	}
 	if (r == 0 && record_gone(s->record))
 		session_frame(s,

@@ -156,6 +156,21 @@ static int add_glyphs(
 	return col;
 }
 
+/* As add_glyphs(), with "…" at the end of a text that is wider than `limit`. */
+static int add_clipped(
+	struct strbuf *b, const struct utf8_wide *text, int limit, int cols)
+{
+	static wchar_t more[] = L"\u2026";
+	const struct utf8_wide end = {.s = more, .n = 1};
+	int col;
+
+	/* Two columns more: a wide character may not fit in one. */
+	if (limit < 1 || add_glyphs(NULL, text, limit + 2, cols) <= limit)
+		return add_glyphs(b, text, limit, cols);
+	col = add_glyphs(b, text, limit - 1, cols);
+	return col + add_glyphs(b, &end, 1, cols);
+}
+
 /* Append the prompt of the first line, or of a later one (b NULL: none). We cut
  * it at half of the terminal's width. Returns its columns. */
 static int add_prompt(const struct view *v, struct strbuf *b, bool first)
@@ -222,7 +237,7 @@ static int add_status(const struct view *v, struct strbuf *b)
 
 	utf8_wide_decode(&line, v->status, strlen(v->status));
 	add_sgr(v, b, SGR_STATUS);
-	col = add_glyphs(b, line.n ? &line : &v->note, v->cols - 1, v->cols);
+	col = add_clipped(b, line.n ? &line : &v->note, v->cols - 1, v->cols);
 	add_sgr(v, b, SGR_END);
 	strbuf_puts(b, "\033[K");
 	utf8_wide_free(&line);

@@ -226,6 +226,18 @@ def test_the_signature_moves_no_prompt(area):
     assert area.screen.shown()[area.screen.cursor.y - 1] == "7"
 
 
+def test_a_signature_that_is_too_wide_says_so(area):
+    """Also where a wide character has no room at its end."""
+    for letters in "'x' * 70", "'日' * 36", "'x' + '日' * 36":
+        area.run(f"exec('def wide(a, %s, last): pass' % ({letters}))")
+        area.type("wide(")
+        area.wait(lambda: below(area).startswith("wide(a, "), "the signature")
+        row = below(area)
+        assert row.endswith("…") and "last" not in row, row
+        area.type("\x03")
+        area.wait_prompt()
+
+
 def test_no_signature_is_shown_of_a_definition_or_a_command(area):
     for typed in "def area (", ":help area(", "x.area(", "nothing(":
         area.type(typed)

@@ -85,6 +85,16 @@ def test_the_list_of_commands_is_shown_in_the_pager_if_it_is_long(cb):
     assert all(r.startswith(":") for r in rows[:20]), rows
 
 
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_the_list_names_only_keys_that_work(cb, term):
+    s = cb.session("-q", "-s", "terminal.colour=never", size=(60, 80),
+                   env={"TERM": term})
+    words = " ".join(s.run(":help").split())
+    assert "Ctrl-C" in words
+    for key in "Tab completes", "Up recalls", "F1", "Ctrl-X Ctrl-E":
+        assert (key in words) == (term == "xterm"), words
+
+
 def test_a_command_that_is_forbidden_has_no_page(cb):
     s = cb.session("-q", "-s", "policy.commands=help limits", size=(40, 80))
     assert page(s, "limits").startswith(":limits")
