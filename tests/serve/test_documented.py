@@ -116,6 +116,14 @@ def test_an_agent_is_told_so(cb, page, line):
     assert client.close() == 0
 
 
+def test_a_message_by_hand_is_answered_without_a_handshake(cb):
+    client = Client(cb, version=None)
+    client.raw(one_of("docs/MCP.md", '{"jsonrpc"') + "\n")
+    answer = client.take()
+    assert answer["result"]["structuredContent"]["output"] == "42\n", answer
+    assert client.close() == 0
+
+
 def test_a_call_of_an_agent_is_answered_as_shown(cb):
     text = one_of("docs/MCP.md", "→").replace("\n", "")
     asked, told = re.fullmatch(r"→ (.*)← (.*)", text).groups()
