@@ -78,13 +78,14 @@ def needs_site(source):
 
 
 def stdlib(name):
-    "import for the driver: no file of the home replaces a module"
-    path = sys.path
-    sys.path = STDLIB
+    """import for the driver: no file of the home replaces a module, nor does
+    an __import__ of the user's import what the module needs"""
+    path, load = sys.path, builtins.__dict__.get("__import__")
+    sys.path, builtins.__import__ = STDLIB, __import__
     try:
         return __import__(name)
     finally:
-        sys.path = path
+        sys.path, builtins.__import__ = path, load
 
 
 def call(f, *args):

@@ -32,7 +32,7 @@ METHOD = type(type("", (), {"f": lambda self: 0})().f)
 HOLDERS = {list, tuple, dict, set, frozenset, object, CELL, slice, property,
            staticmethod, classmethod, type(S), METHOD}
 UNSEEN = {"__dict__", "__weakref__", "__abc_impl", "_abc_impl"}
-MEMBER = type(type.__dict__["__mro__"])
+MEMBER = type(FUNCTION.__dict__["__globals__"])
 GETSET = type(type.__dict__["__name__"])
 LASTING = {type(sys), type(len), type(str.join), type([].__len__), ref,
            MEMBER, GETSET}
