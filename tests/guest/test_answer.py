@@ -106,8 +106,7 @@ def test_the_attributes_of_a_frame_are_known_without_a_copy(guest):
 
 
 def test_the_attributes_of_a_frame_are_those_that_dir_says(guest):
-    guest.run("try: import pandas\nexcept ImportError: pandas = None")
-    if guest.out_of("pandas") == "None\n":
+    if guest.run("import pandas") != "ok":
         pytest.skip("no pandas")
     guest.run("f = pandas.DataFrame({'a': [1], 'b c': ['x'], 'count_': [2]})")
     said = guest.complete("f.")[1]

@@ -36,7 +36,8 @@ def test_args_are_the_interpreters(ev):
 
 def test_output_and_errors_are_one_stream_in_order(ev):
     r = ev({"input": "import sys\nprint('a')\nprint('b', file=sys.stderr)\n"
-                     "print('c')\nsys.stdout.write('d\\r\\ne\\rf')\n1/0"})
+                     "print('c')\nsys.stdout.write('d\\r\\ne\\rf')\n1/0"},
+           args=("-s", "python.env.PYTHON_COLORS=0"))
     assert r["stdout"].startswith("a\nb\nc\nd\ne\nfTraceback (most recent")
     assert r["stdout"].endswith("ZeroDivisionError: division by zero\n")
     assert r["returncode"] == 1

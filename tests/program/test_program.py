@@ -77,8 +77,8 @@ def test_a_program_may_come_from_standard_input(cb):
 
 
 def test_a_module_runs(cb):
-    r = cb.run("-m", "base64", "-t")
-    assert r.code == 0 and b"Aladdin" in r.out, r
+    r = cb.run("-m", "this")
+    assert r.code == 0 and b"Beautiful is better" in r.out, r
     r = cb.run("-m", "json.tool", stdin='{"a":1}')
     assert r.text == '{\n    "a": 1\n}\n', r
 
@@ -93,7 +93,7 @@ def test_psutil_has_the_jails_figures_in_a_cell_and_complains_elsewhere(cb):
         pytest.skip("no psutil here")
     assert (r.text, r.err) == ("96\n", b"")
     r = cb.run("-M", "96M", "-c", PSUTIL)
-    assert (r.text, r.code) == ("", 1) and b"'/proc/stat'" in r.err
+    assert (r.text, r.code) == ("", 1) and b"'/proc/" in r.err
     # nothing of the kind is in a cell that does without
     r = cb.run("-e", "import sys; 'psutil' in sys.modules")
     assert r.text == "False\n"
@@ -628,10 +628,12 @@ def drawing(cb, code, *args, wrapper=(), to="sys.stdout"):
 def assert_restored(s):
     """Nothing that the modes change is left, on the screen or the line."""
     assert s.terminal_modes() == s.before
-    undone = bytes(s.raw).rpartition(b"drawn")[2]
+    undone = bytes(s.raw).rpartition(b"\x1b[31;7mdrawn")[2]
     for off in ("[?1049l", "[?25h", "[?1l", "[?7h", ">", "[?2004l", "[4l",
-                "[r", ")B", "(B", "[m"):
+                "[r", ")B", "(B"):
         assert b"\x1b" + off.encode() in undone, (off, undone)
+    # Python, which colours tracebacks from 3.13 on, may have said so before.
+    assert b"\x1b[m" in undone or b"\x1b[0m" in undone, undone
     assert b"\x0f" in undone
     s.stream.feed(b"here")
     assert "here" in s.screen_text() and not s.screen.alternate

@@ -66,7 +66,8 @@ def test_pdb_shows_no_frame_of_the_driver(session):
     session.type("w\r")
     session.expect_since(row, r"\(Pdb\) w\n(.|\n)*\(Pdb\)$")
     shown = "\n".join(session.screen.rows(row))
-    assert "<cell 2>(1)<module>()" in shown and "<cell 1>(3)f()" in shown
+    assert "<cell 2>(1)<module>()" in shown
+    assert re.search(r"<cell 1>\([23]\)f\(\)", shown), shown
     assert "cellblock" not in shown and "<string>" not in shown, shown
     session.type("up\r")
     session.expect_since(row, r"\(Pdb\) up\n> <cell 2>\(1\)")
@@ -79,26 +80,37 @@ def test_pdb_shows_no_frame_of_the_driver(session):
     assert session.run("_") == "21"
 
 
+def step_out(session, step):
+    """Step until the prompt: from 3.13 on pdb begins a line earlier."""
+    def rests():
+        return session.at_prompt() or session.screen.cursor_row() == "(Pdb)"
+    session.wait(rests, "pdb")
+    for _ in range(6):
+        row = session.screen.here()
+        session.type(step + "\r")
+        session.wait(lambda: session.screen.here() > row and rests(), "a stop")
+        if session.at_prompt():
+            return
+    session.wait_prompt()
+
+
 def test_pdb_stops_in_no_frame_of_the_driver(session):
     """The last expression is shown by the driver, in the middle of the cell."""
     row = session.enter("import pdb; pdb.set_trace()")
     session.expect_since(row, r"<cell 1>\(1\)<module>\(\)(.|\n)*^\(Pdb\)$")
     assert "cellblock" not in "\n".join(session.screen.rows(row))
-    session.type("s\r")            # one step more than the cell has
-    session.wait_prompt()
+    step_out(session, "s")
+    assert "cellblock" not in "\n".join(session.screen.rows(row))
     assert session.run("6 * 7") == "42"
 
 
 def test_pdb_steps_out_of_the_cell_to_the_prompt(session):
     session.run("def f():\n    breakpoint()\n    return 1")
     row = session.enter("f()")
-    # To the end of f, of the cell, and on.
-    for step, where in [("n", ">1"), ("n", ">None"), ("n", None)]:
-        session.wait(lambda: session.screen.cursor_row() == "(Pdb)", "pdb")
-        session.type(step + "\r")
-        if where:
-            session.expect_since(row, r"^> <cell \d>\(\d\).*-" + where)
-    session.wait_prompt()
+    step_out(session, "n")
+    # By the end of f and that of the cell.
+    session.expect_since(row, r"^> <cell 1>\(3\).*->1")
+    session.expect_since(row, r"^> <cell 2>\(1\).*->None")
     assert "cellblock" not in "\n".join(session.screen.rows(row))
     assert session.run("6 * 7") == "42"
 
