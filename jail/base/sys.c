@@ -153,6 +153,11 @@ int sys_pivot_root(const char *new_root, const char *put_old)
 	return (int)syscall(SYS_pivot_root, new_root, put_old);
 }
 
+int sys_close_range(unsigned first, unsigned last, unsigned flags)
+{
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
 int sys_landlock_abi(void)
 {
 	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0,

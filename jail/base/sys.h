@@ -75,6 +75,10 @@ int sys_mount_setattr(int fd, unsigned flags, unsigned attrs);
 
 int sys_pivot_root(const char *new_root, const char *put_old);
 
+/* close(2) all descriptors from `first` to `last`, or with CLOSE_RANGE_CLOEXEC
+ * only at exec. Linux 5.9; EPERM where a container's filter hides it. */
+int sys_close_range(unsigned first, unsigned last, unsigned flags);
+
 /* Landlock's ABI version, or -1: ENOSYS where it was not built, EOPNOTSUPP
  * where it is switched off. */
 int sys_landlock_abi(void);

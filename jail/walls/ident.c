@@ -16,6 +16,7 @@
 
 #include "jail/base/io.h"
 #include "jail/base/slots.h"
+#include "jail/base/sys.h"
 #include "jail/host/host.h"
 
 #include <dirent.h>
@@ -23,7 +24,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
-#include <linux/close_range.h>
 #include <linux/keyctl.h>
 #include <linux/securebits.h>
 #include <sched.h>
@@ -535,7 +535,7 @@ static int close_between_slowly(unsigned lo, unsigned hi)
 
 static int close_between(unsigned lo, unsigned hi)
 {
-	int r = (int)syscall(SYS_close_range, lo, hi, 0);
+	int r = sys_close_range(lo, hi, 0);
 
 	return r < 0 && (errno == ENOSYS || errno == EPERM)
 		       ? close_between_slowly(lo, hi)

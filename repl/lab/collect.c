@@ -177,30 +177,45 @@ static int add_person(
 	return r < 0 ? err_wrap(e, "%s", person) : 0;
 }
 
-static int is_person(const struct dirent *entry)
+static int in_order(const void *a, const void *b)
 {
-	return entry->d_name[0] != '.';
+	return strcoll(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_people(struct strlist *names, int place)
+{
+	DIR *d = io_list(place);
+	const struct dirent *entry;
+	int r = d ? 0 : -1;
+
+	while (r == 0 && (entry = readdir(d)))
+		if (entry->d_name[0] != '.')
+			r = strlist_add(names, entry->d_name);
+	if (d)
+		closedir(d);
+	if (names->n)
+		qsort(names->items, names->n, sizeof(*names->items), in_order);
+	return r;
 }
 
 /* Add all people, by name. */
 static int add_people(struct collect_out *out, int place, struct err *e)
 {
-	struct dirent **v;
-	int n = scandirat(place, ".", &v, is_person, alphasort);
+	struct strlist names = {0};
+	int r = list_people(&names, place);
 
-	if (n < 0)
-		return err_errno(e, "list what was handed in");
-	for (int i = 0; i < n; i++) {
+	if (r < 0)
+		err_errno(e, "list what was handed in");
+	for (size_t i = 0; r == 0 && i < names.n; i++) {
 		struct err why = {0};
 
 		/* The others are collected all the same. */
-		if (add_person(out, place, v[i]->d_name, &why) < 0 &&
+		if (add_person(out, place, names.items[i], &why) < 0 &&
 			!out->broken.msg[0])
 			out->broken = why;
-		free(v[i]);
 	}
-	free(v);
-	return 0;
+	strlist_fini(&names);
+	return r;
 }
 
 /* ---- the archive ---- */

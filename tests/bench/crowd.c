@@ -9,6 +9,8 @@
  */
 #include "table.h"
 
+#include "jail/base/sys.h"
+
 #include <grp.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -37,7 +39,7 @@ static _Noreturn void await(char *cellblock, unsigned uid, const char *homes)
 
 	/* The terminals of others are not its own. */
 	close(begin[1]);
-	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+	sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 	snprintf(home, sizeof(home), "%s/%u", homes, uid);
 	if (uid &&
 		(setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0 ||

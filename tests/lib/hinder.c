@@ -122,6 +122,10 @@ int poll(struct pollfd *p, nfds_t n, int ms)
 	return real_poll(p, n, ms > 0 ? (int)((ms + speed - 1) / speed) : ms);
 }
 
+#ifndef __GLIBC__
+typedef int __itimer_which_t;
+#endif
+
 int setitimer(__itimer_which_t which, const struct itimerval *restrict t,
 	struct itimerval *restrict before)
 {

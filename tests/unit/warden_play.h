@@ -204,7 +204,11 @@ pid_t waitpid(pid_t pid, int *status, int options)
 	return wait4(pid, status, options, NULL);
 }
 
+#ifdef __GLIBC__
 int ioctl(int fd, unsigned long request, ...)
+#else
+int ioctl(int fd, int request, ...)
+#endif
 {
 	va_list ap;
 	void *arg;
@@ -212,7 +216,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
-	if (request == TIOCSIG)
+	if ((unsigned long)request == TIOCSIG)
 		P.interrupts++;
 	return (int)syscall(SYS_ioctl, fd, request, arg);
 }

@@ -17,6 +17,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/sys.h"
 #include "repl/config/config.h"
 
 #include <errno.h>
@@ -211,8 +212,8 @@ static int detach(int sock, int servers)
 	close(servers);
 	/* The filter of a container may forbid it. Then sockets that a service
 	 * manager passed stay open here, too. */
-	(void)close_range(3, (unsigned)sock - 1, 0);
-	(void)close_range((unsigned)sock + 1, ~0U, 0);
+	(void)sys_close_range(3, (unsigned)sock - 1, 0);
+	(void)sys_close_range((unsigned)sock + 1, ~0U, 0);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NAME, "cellblock-conf");
 	return prctl(PR_SET_DUMPABLE, 0);
