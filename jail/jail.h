@@ -484,7 +484,7 @@ struct jail_end {
 	int64_t mtime_ns;
 };
 
-/* The same for several files; how many, as above. Of `ends` there are at most
+/* The same for several files; how many, as above. `ends` has at most
  * JAIL_MANY_MAX. A file that cannot be committed is gone. */
 int jail_home_create_many(struct jail *j, const char *const *paths, int n,
 	int mode, int *fds, uint32_t *tokens, struct err *e);

@@ -121,7 +121,7 @@ static int check_directory(const char *path, struct err *e)
 	return err_kind_set(e, ERR_CONFIG);
 }
 
-/* --check-config: what a list of paths names must be there. The exit status. */
+/* --check-config: each path of a list must exist. The exit status. */
 static int check_each(const struct invocation *r, const struct strlist *list,
 	const char *key, int (*check)(const char *path, struct err *e))
 {

@@ -103,10 +103,9 @@ struct login {
 int login_decide(
 	const struct login_start *start, struct login *login, struct err *e);
 
-/* Turn the request of a login into options: a session, a cell, what there is of
- * sessions, or (without a terminal) a program on standard input; of a Python
- * that the person chose. Borrows from
- * `login`. */
+/* Turn the request of a login into options: a session, a cell, a list of the
+ * sessions, or (without a terminal) a program on standard input; with a Python
+ * that the person chose. Borrows from `login`. */
 void login_options(struct login *login, bool terminal, struct options *o);
 
 /* The service that `command` asks for, such as "sftp", when it is not a cell
@@ -262,7 +261,7 @@ int ongoing_act(struct invocation *r);
 int saving_find(const char *dir, char path[static PATH_MAX], struct err *e);
 
 /* Copy the home of a session into a new directory in `dir`, and say where. 0,
- * or -1 with e, and what was left out has been said. */
+ * or -1 with e, and the person has been told what was left out. */
 int saving_copy(const struct invocation *r, const struct registry_entry *of,
 	const char *dir, struct err *e);
 

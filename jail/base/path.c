@@ -3,7 +3,7 @@
  * path.c - paths as text, and directories opened one component at a time
  *
  * Runs in:   every process
- * Trusts:    nothing under a name: what is opened is held by descriptor
+ * Trusts:    nothing under a name: we hold what we open by descriptor
  * Leaves:    the directories it was asked to make
  */
 #include "path.h"

@@ -7,8 +7,8 @@
  * Holds:     a child for the time of one question. The child loads systemd's
  *            own library, sd-bus, and has the connection; the caller never has
  *            either
- * Trusts:    nothing the manager says about a process: what counts is the
- *            cgroup in which the kernel shows it. The login manager, for a
+ * Trusts:    nothing the manager says about a process: we believe the kernel,
+ *            which shows the cgroup of a process. The login manager, for a
  *            sentence to the person
  * Leaves:    nothing: the child dies at the deadline at the latest, or with its
  *            parent

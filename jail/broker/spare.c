@@ -4,7 +4,7 @@
  *
  * Runs in:   root's maker of sessions (kept), and children of it: one becomes
  *            the warden of a spare, another takes one for somebody
- * Holds:     root. Of a spare: its sockets; for a lease the directories of its
+ * Holds:     root. For a spare: its sockets; for a lease the directories of its
  *            cgroup and the allocation of its host id, as its warden opened
  *            them
  * Trusts:    its warden, in whose jail nothing of anybody's runs yet

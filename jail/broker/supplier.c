@@ -6,7 +6,7 @@
  * Runs in:   the supplier, a child that the front end forked before it was
  *            confined
  * Holds:     what the front end held at its start: as root, everything
- * Trusts:    the configuration it was forked with. Of its front end it reads
+ * Trusts:    the configuration it was forked with. It reads from its front end
  *            two numbers, in messages of one size: a front end that has been
  *            taken over gets sessions as the configuration allows them, at
  *            most so many at a time, and nothing else

@@ -288,7 +288,7 @@ def execute(name, source):
                 awaited(eval(code, NS))
             else:
                 exec(code, NS)
-        # A value is not shown: what the cell has begun to draw is.
+        # The value is not shown; a figure that the cell has begun is.
         for figure in S.quiet and figures() or ():
             if figure not in before:
                 draw_figure(figure)

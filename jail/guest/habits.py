@@ -3,7 +3,7 @@
 # habits.py - run what is not Python but a habit: !ls, names = !ls, %run, %debug
 #
 # Runs in:   the guest, before the first cell that may hold a habit
-# Trusts:    as cells.py; what runs for a habit is the person's code
+# Trusts:    as cells.py; the code that runs for a habit is the person's
 # Leaves:    among the builtins __habit__, display, _exit_code, In, _i, _ii and
 #            _iii
 #

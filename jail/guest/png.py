@@ -3,8 +3,8 @@
 # png.py - PNG files to pixels, where Pillow is not installed
 #
 # Runs in:   the guest, within a cell
-# Trusts:    as cells.py; a file may hold anything, and what is wrong with it is
-#            an exception that the person reads
+# Trusts:    as cells.py; a file may hold anything, and a mistake in it is an
+#            exception that the person reads
 # Leaves:    nothing
 CHUNK_MAX = 1 << 26
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}

@@ -17,13 +17,13 @@
  * every new lock has to ask.
  *
  * A lock of a whole file (flock()) needs no count: there is one for each open
- * file. Of either kind init grants locks on files alone. Device nodes may be
+ * file. Init grants locks of both kinds on files alone. Device nodes may be
  * the host's, and all event descriptors of a host share one inode: a lock there
  * would reach the host and every neighbour. The kernel looks at the descriptor
  * again after the answer. A process with one thread waits for the answer
  * meanwhile; one with more can put another file in its place. For such a one
  * init takes the lock of a whole file itself (locker.c). A record lock belongs
- * to the process, so nobody else can take it; but the kernel lets it go when
+ * to the process, so init cannot take it; but the kernel lets it go when
  * any descriptor of its file is closed, and so the wrong file still is where
  * the lock was taken. There init looks before the thread may have another one.
  * A process that has a lock on what is no file is killed.
@@ -55,8 +55,8 @@
 #define LOCKS_BLIND 262144
 #define LOCKS_OF_A_CALL 2
 #define LATER 1
-/* The CPU, and the time, that one count may take: what takes longer is too
- * many. Guests that arrange for that get a tenth of init's time. */
+/* The CPU, and the time, that one count may take: a longer count finds too many
+ * locks. Guests that arrange for that get a tenth of init's time. */
 #define COUNT_MS 50
 #define COUNT_WALL_MS 1500
 #define COUNT_SHARE 10

@@ -5,12 +5,12 @@
  * Runs in:   init
  * Holds:     the copy as its tracer, for a moment
  * Trusts:    the kernel. The copy is asleep and has run nothing of the user's,
- *            but its memory is the guest's: what is written into it may be
- *            lost, and then the filter is not in force
+ *            but its memory is the guest's: our writes into it may be lost, and
+ *            then the filter is not in force
  * Leaves:    a copy that reads and computes: no file, no process and no memory
  *            but its own changes by it (SECCOMP_TRIAL)
  *
- * The guests' filter lets nobody load another but a process that is traced.
+ * The guests' filter lets only a process that is traced load another filter.
  * Loading it is the copy's own call, which init has it make.
  */
 #include "jail/init/init.h"

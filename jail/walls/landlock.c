@@ -3,7 +3,7 @@
  * landlock.c - a second wall around files, behind the mounts
  *
  * Runs in:   init, over the finished root; the front end, over the host
- * Trusts:    nothing: what no rule allows is denied
+ * Trusts:    nothing: an access that no rule allows is denied
  * Leaves:    a domain that descendants inherit and nobody can leave
  *
  * The constants are our own, because installed headers do not know every ABI.

@@ -326,7 +326,7 @@ _Static_assert(SYS_ATTR_RDONLY == MS_RDONLY && SYS_ATTR_NOSUID == MS_NOSUID &&
 		       SYS_ATTR_NOEXEC == MS_NOEXEC,
 	"attributes and mount agree");
 
-/* MS_REMOUNT replaces all flags, so the present ones are read first. Those that
+/* MS_REMOUNT replaces all flags, so the present ones are read first. Flags that
  * are set stay: they are locked where the mount came from a more privileged
  * namespace. */
 static int remount_one(const char *path, unsigned attrs, struct err *e)

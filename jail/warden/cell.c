@@ -334,11 +334,11 @@ static void tell_oom(struct cell *c, const struct warden_jail_usage *u)
 		(long long)n, n == 1 ? "" : "es", n == 1 ? "was" : "were");
 }
 
-/* Processes beside the live guest and its checkpoints. Those that are on their
- * way out, as the children of a fork that all return from the cell, are given
- * a moment, a longer one while the host keeps something in the jail waiting,
- * and a checkpoint that was given up the time it has in any case. Looks are
- * counted and not time: on a busy host each takes longer, as an exit does. */
+/* Count the processes beside the live guest and its checkpoints. Processes that
+ * are ending, as the children of a fork that all return from the cell, get a
+ * moment, a longer one while the host keeps something in the jail waiting. A
+ * checkpoint that was given up gets the time it has in any case. We count looks
+ * and not time: on a busy host each takes longer, as an exit does. */
 static int count_left(struct warden *w, struct warden_jail_usage *u, int before)
 {
 	int64_t end = now_ms() + LEAVE_MS;
@@ -411,8 +411,8 @@ static int settle_leftovers(struct cell *c)
 	warden_jail_note_left(&w->jail, told);
 	if (n == 0)
 		return 0;
-	/* Survivors of a fork bomb come and go: what counts is what was seen of
-	 * it at its height, and the kernel's own count where there is one. */
+	/* Survivors of a fork bomb come and go: we use the most that was seen,
+	 * and the kernel's own count where there is one. */
 	d->process_limit_hit = u.fork_fails > c->fork_fails_start ||
 			       slots - w->checkpoints.n >= l->processes - 2;
 	if (d->process_limit_hit || l->background == BACKGROUND_KILL) {

@@ -187,8 +187,8 @@ static int ask_to_park(struct checkpoints *c, uint32_t next, int sock,
 }
 
 /* The copy says that it sleeps: keep it. Takes `sock`. `same`: the guest says
- * that the cell has changed no variable. Of two copies of one state the older
- * goes: what undo goes back to is a change. */
+ * that the cell has changed no variable. If two copies have the same state, the
+ * older goes: undo goes back to a cell that changed a variable. */
 static void keep_copy(struct checkpoints *c, uint32_t next, int sock,
 	const struct wire_guest *m, int same)
 {
@@ -336,7 +336,7 @@ void checkpoints_give_up(
 }
 
 /* Bytes that copies hold and no other process in the jail. Where no cgroup
- * counts memory, what a fork shares is in it for each. */
+ * counts memory, pages that a fork shares count for each copy. */
 static int64_t held_bytes(const struct checkpoints *c)
 {
 	const struct warden_jail *j = c->jail;

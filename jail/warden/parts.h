@@ -261,8 +261,8 @@ LINK_CHECKED int checkpoints_await_ended(struct checkpoints *c);
 /* True if those given up were gone at this time. */
 int checkpoints_were_gone(struct checkpoints *c, int64_t when_ms);
 
-/* A cell begins. While it runs, what the helper has counted (WORK_PRIVATE):
- * give them up where they cost too much. */
+/* A cell begins. While it runs, take the helper's counts (WORK_PRIVATE), and
+ * give checkpoints up where they cost too much. */
 void checkpoints_weigh_start(struct checkpoints *c);
 void checkpoints_weigh(
 	struct checkpoints *c, const struct work_result *r, int64_t ran_ms);

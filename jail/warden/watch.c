@@ -29,7 +29,7 @@
 /* Looks take at most one part in so many of a core. */
 #define TICK_SHARE_DEN 32
 /* A crowd runs for one look of so many (take_turns()), once the cell has run
- * for so long: what a cell before it has left may still be dying. */
+ * for so long: processes that an earlier cell left may still be dying. */
 #define TURNS 4
 #define TURNS_AFTER_MS 300
 /* The longest time that one sample may stand for. */

@@ -467,7 +467,7 @@ static int parse_item(const struct config_key *key, char *item,
 	return 0;
 }
 
-/* Parse a list. Of a variable, the whole text is the only item. */
+/* Parse a list. For a variable, the whole text is the only item. */
 static int parse_list(const struct config_key *key, const char *text,
 	const char *home, struct strlist *l, struct err *e)
 {

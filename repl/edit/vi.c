@@ -212,7 +212,7 @@ bool vi_key(struct editor *ed, const struct key *key)
 			run_command(ed, (int)c);
 		return true;
 	}
-	/* Enter acts as at the end of the cell; what is pasted is text. */
+	/* Enter acts as at the end of the cell; pasted keys are text. */
 	if (key->code == '\r' || key->code == '\n')
 		move_to(ed, edit_text_end);
 	if (key->code == '\r' || key->code == '\n' || key->code == KEY_F3)

@@ -9,8 +9,8 @@
  * Leaves:    the cursor below the cell
  *
  * One write draws everything: it goes up to the first row, draws the rows, and
- * goes back to the cursor. Of a cell taller than the screen, the view draws a
- * window that follows the cursor.
+ * goes back to the cursor. If a cell is taller than the screen, the view
+ * draws a window of it that follows the cursor.
  */
 #include <stdarg.h>
 #include <sys/ioctl.h>

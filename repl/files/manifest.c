@@ -98,8 +98,8 @@ static int compare_items(const void *a, const void *b)
 	return strcmp(x->from, y->from);
 }
 
-/* Add the parent directories of an item. Those that the item before it has,
- * too, are there already. */
+/* Add the parent directories of an item. Directories that the item before it
+ * has, too, are there already. */
 static int add_parents(struct manifest *m, size_t i, struct err *e)
 {
 	const char *to = m->v[i].to, *before = i ? m->v[i - 1].to : "";

@@ -241,7 +241,7 @@ static int any_of_person(const struct config *cfg)
 	return part > cfg->limits.per_user ? part : cfg->limits.per_user;
 }
 
-/* A session counts toward per_user. So does a program if the configuration is
+/* A session counts toward per_user. A program does if the configuration is
  * locked: a login can start as many programs as it likes. */
 static void make_spec(const struct maker_client *v, struct spec_made *made,
 	struct jail_spec *spec)

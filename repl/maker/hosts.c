@@ -322,7 +322,7 @@ static int take_begun(int dir, struct err *e)
 	return r;
 }
 
-/* Write what has begun, and with `all`, also what there is. */
+/* Write the sessions that have begun, and with `all`, also those that go on. */
 static int beat(bool all, struct err *e)
 {
 	auto_close int dir = -1;

@@ -201,7 +201,7 @@ static void see_line(void *found, const struct config_line *line)
 	*(bool *)found |= !strcmp(line->section, "exam");
 }
 
-/* By the one reader of such files: what it takes for a section is one. */
+/* True if the one reader of such files finds the section. */
 static bool has_section(int dir, const char *name)
 {
 	const struct config_file file = {.dirfd = dir,

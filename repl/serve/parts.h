@@ -320,8 +320,8 @@ uint64_t http_hash(struct exchange *x);
 /* Keep the answer. The exchange goes on without its client for serve.away. */
 void http_set_repeat(struct exchange *x, struct repeat *e);
 
-/* True if the answer is kept. That of a stream is where the stream can be
- * resumed. */
+/* True if the answer is kept. The answer of a stream is kept if the stream can
+ * be resumed. */
 bool http_is_kept(const struct exchange *x);
 void http_keep_place(struct exchange *x, const char *place);
 

@@ -86,7 +86,7 @@ static void add_said(struct line *l, const char *answer, const char *ends)
 }
 
 /* Append what the value was before, or that another part of it has changed than
- * is shown. Of an exception only the name. */
+ * is shown. For an exception it is only the name. */
 static void add_was(struct line *l, const struct expression *x)
 {
 	size_t n = strcspn(x->now, "\n");

@@ -19,7 +19,7 @@
 #include <string.h>
 
 /* True if the host may have the file, for :upload. A path below /home is the
- * jail's, unless the person's own directory is there. Of other names we look
+ * jail's, unless the person's own directory is there. We look for other names
  * only in the working directory, and follow no link. */
 static bool may_be_on_host(const struct hostfs *host, const char *path)
 {

@@ -17,7 +17,7 @@
  * signal that ends us, for FLUSH_END_MS. */
 #define FLUSH_MS 10000
 #define FLUSH_END_MS 500
-/* A tty takes 4,095 bytes of a line. Of a longer one it gets parts, each ended
+/* A tty takes 4,095 bytes of a line. It gets a longer line in parts, each ended
  * by an end of file. No reader asks for exactly PART_MAX bytes: it would see
  * the end of the file. */
 #define LINE_MAX_BYTES 4000

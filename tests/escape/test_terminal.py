@@ -288,7 +288,7 @@ def test_long_lines_stay_whole_until_the_cursor_moves(cb):
     """The control: a terminal knows which of its rows are one line."""
     s = cb.session("-q")
     # While the cell runs: between cells the tty is in the mode of a program
-    # that reads keys, and what is read late is taken for such a one's.
+    # that reads keys, and output that is read late is taken for its output.
     s.enter("print('x' * 200); input()")
     s.wait(lambda: b"x" * 200 in s.raw, "a whole line")
     s.type("\r")

@@ -9,7 +9,7 @@
  *
  * The first bytes choose the terminal; a head follows, then pixels, over and
  * over. The same bytes are keys in which answers of the terminal are looked
- * for: what is no answer comes out unchanged.
+ * for: bytes that are no answer come out unchanged.
  */
 #include "must.h"
 

@@ -262,7 +262,7 @@ def memory_holds(pid, wanted):
 @pytest.mark.root
 @pytest.mark.skipif(not world.IS_ROOT, reason="only root reads any memory")
 def test_no_process_but_the_grader_has_the_expected_output(cb):
-    """Not even those that the program cannot look into."""
+    """Processes that the program cannot look into are no exception."""
     course = Course(cb, "[grade]\nprogram = hw.py\n"
                     f"[test x]\nstdout = want.txt\n[test y]\noutput = {SECRET}\n[test z]\noutput = 1\n",
                     want=f"{SECRET}-file\n" * 3)

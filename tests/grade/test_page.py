@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/GRADING.md: what it shows is what happens, and it has every key."""
+"""docs/GRADING.md: its examples work as shown, and it has every key."""
 import re
 import shlex
 import subprocess
@@ -103,7 +103,7 @@ def test_the_script_for_slurm_wants_its_words(cb):
 
 
 def test_the_script_merges_without_an_array(course):
-    """And drops a line that a task left without its end."""
+    """It also drops an incomplete line that a task left."""
     script = str(TOP / "etc" / "slurm" / "cellblock-grade")
     env = course.world.env
     for k in range(2):

@@ -251,7 +251,7 @@ def test_where_there_is_no_jail_there_is_no_result(
 
 
 def test_a_jail_that_breaks_costs_no_other_its_result(course):
-    """And its own submission is graded by the next run."""
+    """The next run grades its own submission."""
     fill(course, 4)
     course.add("s01", "import time\ntime.sleep(5)\n" + HONEST)
     p = begin(course, "-j", "1")

@@ -123,7 +123,7 @@ def test_no_trick_runs_anything_in_the_live_python(guest, what):
 
 
 def test_the_tricks_are_some(guest):
-    """The control: what would run does run in a cell."""
+    """The control: the same code runs in a cell."""
     guest.run(KEY + "class C(metaclass=Meta): pass\nran.clear()")
     for text, wanted in [("'next' in {S('xnext'): 1}", "eq"),
                          ("C in (1, int)", "=="), ("hash(C)", "#"),

@@ -261,7 +261,7 @@ def test_no_key_waits_for_a_signature(cb):
     s.wait(lambda: below(s) == "print(late)", "the signature")
     s.type(" 'ys')")
     enter(s, "^keys$")
-    # the control: what was typed meanwhile was not lost, nor the session
+    # the control: keys typed meanwhile were not lost, nor the session
     assert value(s, "len(told)") == "1"
 
 

@@ -49,7 +49,7 @@ HANGS = {
 
 
 def back_at_the_prompt(s):
-    """Drop the line, whatever Tab has made of it."""
+    """Drop the line, also one that Tab has changed."""
     s.type("\x03")
     s.wait_prompt(25)
 

@@ -158,7 +158,7 @@ def test_the_rest_of_a_line_that_a_cell_began_to_read_is_no_command(cb, line):
     s.wait_prompt()
     s.type("\r")
     is_whole(s, row)
-    # The control: what is left of another line comes back.
+    # The control: the rest of another line comes back.
     row = s.enter("tty.setraw(0); print('go', flush=True);"
                   " os.read(0, 3); time.sleep(0.3)")
     s.expect_since(row, "^go")

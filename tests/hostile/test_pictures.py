@@ -43,7 +43,7 @@ def define_one_pixel(s):
 
 
 def test_the_pipe_can_be_found(cb):
-    """The control: what the others forge is drawn when nothing is wrong."""
+    """The control: a correct picture of the kind that the others forge is drawn."""
     s = start(cb)
     assert DRAWN in s.run("picture()")
     assert len(s.graphics.pictures) == 1

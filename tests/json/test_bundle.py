@@ -72,7 +72,7 @@ def test_a_value_comes_in_the_forms_that_it_offers(ask):
 
 
 def test_who_does_not_ask_gets_what_was(ev):
-    """Not even the methods are called."""
+    """The methods are not called either."""
     code = SOME + "print(V._repr_html_.__name__)"
     a, b, c = ev({"code": SOME}, {"code": SOME, "mime": False}, {"code": code})
     for one in a, b:

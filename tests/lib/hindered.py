@@ -41,13 +41,14 @@ def slowly(cb):
 
 
 def without_memory_for_files(cb, n):
-    """There is none for the list of n files that are put."""
+    """An environment without memory for the list of n files that are put."""
     return {"LD_PRELOAD": _library(cb.base),
             "HINDER_CALLOC": f"{n + 1}x{FILE_BYTES}"}
 
 
 def without_processes(base):
-    """There is no process while the file is there that comes with this."""
+    """An environment in which no process can be made while a file exists; the file
+    comes with it."""
     file = pathlib.Path(base) / "no-processes"
     return {"LD_PRELOAD": _library(base), "HINDER_FORK": str(file)}, file
 

@@ -15,7 +15,7 @@ HOSTILE = ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass
 
 
 def commands():
-    """Those that root types, but for packages: what tests need is installed."""
+    """The commands that root types, but for packages, which are installed."""
     text = (TESTS.parent / "docs" / "LAB.md").read_text()
     return [c for c in re.findall(r"(?m)^ +root@lab# (.*)$", text)
             if not c.startswith("apt-get ")]

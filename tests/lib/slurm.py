@@ -163,7 +163,7 @@ class Cluster:
               lambda: f"the queue {self.queue()}\n{self.logs()}", seconds)
 
     def kill_node(self, node):
-        """As if it had lost its power: everything on it, at once."""
+        """Kill everything on it at once, as if it had lost its power."""
         daemon = self.processes.pop(node)
         os.kill(daemon.pid, signal.SIGSTOP)         # it sees nothing of it
         name = f"SLURMD_NODENAME={node}".encode()

@@ -41,7 +41,7 @@ def jail_cgroup(s, controller):
 
 
 def cpu_cgroup(s):
-    """That of the whole session: the jail and its warden share the cores."""
+    """The limit of the whole session: the jail and its warden share the cores."""
     return jail_cgroup(s, "cpu").parent
 
 
@@ -372,7 +372,7 @@ def test_the_kernel_kills_guests_first_when_memory_runs_out(cb):
 
 
 def test_the_kernel_kills_a_checkpoint_later_than_a_cell(cb):
-    """And pid 1 last. The state after a rollback is no exception."""
+    """The kernel kills pid 1 last. The state after a rollback is no exception."""
     def score_of(pid):
         try:
             return int(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text())

@@ -124,7 +124,7 @@ sys.stdin.readline()
 
 @pytest.mark.limit(180)
 def test_who_does_not_read_an_answer_ends_no_session_but_its_own(host):
-    """It is waited for, and is then over: what is unread is bounded."""
+    """The warden waits, and then ends the session: unread bytes are bounded."""
     hasten = hindered.fast(host.dir)
     host.under = ["env", *(f"{name}={hasten[name]}" for name in hasten)]
     host.policy("[cell]\ntimeout = 60s\n")
@@ -211,7 +211,7 @@ def score(pid):
 
 
 def test_the_memory_of_all_costs_nobody_their_warden(maker, ann, bob):
-    """The kernel kills what is in a jail first, whatever it is."""
+    """The kernel kills processes in a jail first, whatever they do."""
     maker.policy("[maker]\nmemory = 160M\n")
     mine, theirs = ann.session().start(), bob.session().start()
     theirs.run("x = 41")

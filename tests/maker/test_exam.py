@@ -71,7 +71,7 @@ def test_the_prompt_says_how_much_time_is_left(host, exam):
 
 
 def test_a_prompt_that_waits_says_anew_how_much_is_left(host, exam):
-    """With a notice, and with what the person has typed."""
+    """The person gets a notice, and keeps the typed text."""
     begin(host)
     ann, _ = host.people
     exam.set(-60, 10 * 60 + 8, '[terminal]\nprompt = "{left} >>> "\n')

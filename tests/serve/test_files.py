@@ -307,7 +307,7 @@ def test_what_follows_a_boundary_is_a_line_end(server, rest):
 
 
 def test_a_long_file_is_what_was_sent(server):
-    """Also where it is full of what may be a boundary."""
+    """It comes back also if it is full of bytes that may begin a boundary."""
     for data in (MEGABYTE * 3, b"\r\n--X" * 100_000, b"", b"y"):
         file = server.upload(data).json["file_id"]
         assert server("GET", f"/v1/files/{file}").body == data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cellblock --serve: where clients come, and what a service manager is told."""
+"""cellblock --serve: its sockets, and its messages to a service manager."""
 import contextlib
 import os
 import re

@@ -86,7 +86,7 @@ def test_a_session_is_ended_and_its_client_is_told(serve, cb):
         "The session is over: the operator ended it: the host is\nupdated"
     assert cell(server, ids[1], "1").status == 410
     assert list(listed(cb)) == ["s1.1", "s1.3"]
-    # controls: the others work; no number comes twice; what is over is over
+    # controls: the others work; no number comes twice; an ended session stays so
     assert cell(server, ids[0], "6 * 7").json["output"] == "42\n"
     begin(server)
     assert list(listed(cb)) == ["s1.1", "s1.3", "s1.4"]

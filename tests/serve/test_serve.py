@@ -388,7 +388,7 @@ FOREIGN = ["evil.example", "evil.example:8060", "localhost.evil.example",
 
 
 def test_names_of_others_start_nothing(serve, cb):
-    """Not even those that were made names of this host (DNS rebinding)."""
+    """Names that were made names of this host (DNS rebinding) are no exception."""
     server = serve()
     for host in FOREIGN:
         assert named(server, host) == b"403", host
@@ -430,7 +430,7 @@ def test_many_at_a_time_and_no_more(serve):
 
 
 def test_one_client_gets_so_much_and_no_more(serve, cb):
-    """And whoever comes from elsewhere is none of its business."""
+    """A client at another address does not count with it."""
     server = serve("-s", "serve.per_client=2")
     slow = "import time; time.sleep(3); print(1)"
     with contextlib.ExitStack() as stack:
@@ -694,7 +694,7 @@ def test_it_ends_by_itself_after_serve_drain(serve):
         s.sendall(evaluation("import time; time.sleep(4); print(1)"))
         server.await_running()
         server.process.send_signal(signal.SIGTERM)
-        # Longer than it listens: what runs is answered, as without a drain.
+        # Longer than it listens: it answers requests that run, as without a drain.
         assert b'"1\\n"' in read_all(s)
     assert server.process.wait(30) == 0
 

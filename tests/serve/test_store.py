@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cellblock --serve: what happens where there is no room for a file."""
+"""cellblock --serve where there is no room for a file."""
 import os
 import pathlib
 

@@ -294,7 +294,7 @@ def planted(place, ids):
 
 
 def test_many_sessions_that_say_nothing_do_not_hold_up_the_list(many):
-    """A control is beside them: what answers is asked first."""
+    """A control is beside them: a session that answers is asked first."""
     many.start()
     assert many.only()["answers"]
     with planted(many.places[0], range(2, 60)):

@@ -305,7 +305,7 @@ def test_a_traceback_is_coloured(session):
     raw = bytes(session.raw)
     for part in b'"<cell 1>"', b"f", b"~~^~~", b"ZeroDivisionError":
         assert re.search(PAINTED.pattern + re.escape(part) + rb"\x1b", raw), part
-    # each end of colour is there: what follows is plain
+    # each end of colour is there: the text behind it is plain
     row = next(y for y, text in enumerate(session.screen.display)
                if text.startswith("ZeroDivisionError"))
     cells = session.screen.buffer[row]

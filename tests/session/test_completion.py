@@ -208,7 +208,7 @@ def test_the_signature_is_shown_inside_a_call(area):
 
 
 def test_the_signature_moves_no_prompt(area):
-    """Not even where the cell ends at the bottom of the screen."""
+    """The prompt stays also where the cell ends at the bottom of the screen."""
     area.run("for i in range(40): print(i)")
     area.type("1 + ")
     area.wait(lambda: area.screen.cursor_row() == ">>> 1 +", "the text")

@@ -56,7 +56,7 @@ class Replay:
         return row[:screen.cursor.x]
 
     def row(self):
-        """That of the cursor, which is elsewhere while the line is drawn."""
+        """The row of the cursor, which is elsewhere while the line is drawn."""
         self.s.wait(lambda: self.s.screen.cursor.x, "the cursor in the line")
         return self.s.screen.here()
 

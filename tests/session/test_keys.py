@@ -20,7 +20,7 @@ def drop(s):
 
 
 def edited(s, text, line, keys=EDIT):
-    """Type a text, have the editor edit it; what the line then is."""
+    """Type a text, have the editor edit it; return the line."""
     s.wait_prompt()
     s.type(text)
     line_is(s, ">>> " + text)
@@ -289,7 +289,7 @@ def test_vi_has_these_keys_too(cb):
     s.type(UNDO)
     line_is(s, ">>> one")
     drop(s)
-    # F3 in the command mode: what is pasted is no command.
+    # F3 in the command mode: pasted text is no command.
     s.type("\x1b" + F3 + "dd = 1")
     s.expect(r"^\(paste\) dd = 1")
     s.type(F3)

@@ -232,7 +232,7 @@ def test_a_socket_that_somebody_has_planted_gets_no_terminal(
 
 
 def listen_as_nobody(path, tell):
-    """A child: writes "+" for each connection, and what it is told."""
+    """A child: writes "+" for each connection, and the bytes that it gets."""
     try:
         os.setgid(NOBODY)
         os.setuid(NOBODY)

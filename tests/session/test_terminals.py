@@ -65,7 +65,7 @@ def test_a_dumb_terminal_gets_no_escape_sequence(cb):
 
 
 def test_a_dumb_terminal_gets_one_first_prompt(cb):
-    """Even where there is something to say that only Python's start brings."""
+    """A line that comes only with Python's start brings no second prompt."""
     s = cb.session(env={"TERM": "dumb"})
     assert s.run("6 * 7") == "42"
     prompts = [r.rstrip() for r in s.screen.rows() if r.startswith(">>>")]

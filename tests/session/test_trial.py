@@ -100,7 +100,7 @@ def test_an_expression_is_evaluated_and_nothing_stays(evil):
         "the end of the copies")
     for at, f in ("ours.recv(1)", "BlockingIOError"), ("os.read(r, 1)", "BlockingIOError"):
         assert f in evil.run(at)
-    # The controls: what is harmless is evaluated, and each of the others would
+    # The controls: harmless ones are evaluated, and each of the others would
     # have changed something in a cell.
     evil.run("e = Evil(lambda: 'text')")
     evil.type("e.q.upp\t")

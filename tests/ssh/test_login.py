@@ -327,7 +327,7 @@ def test_a_program_of_a_locked_login_writes_no_more_than_it_may(
     assert r.returncode == 137 and b"output limit: 1 MiB" in said, said
     written = (r.stdout + r.stderr).count(b"x")
     assert WHOLE_MIB <= written < 2 * WHOLE_MIB
-    # The control: what is allowed comes whole.
+    # The control: output within the limit comes whole.
     r = locked_lab.run(f"print('x' * {WHOLE_MIB - 1})")
     assert (r.returncode, r.stdout.count(b"x")) == (0, WHOLE_MIB - 1)
 

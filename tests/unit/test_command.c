@@ -73,7 +73,7 @@ static void policy_disables_commands(void **state)
 	(void)state;
 	assert_null(named_find(&locked, "upload", 6, NULL));
 	assert_null(named_find(&locked, "u", 1, NULL));
-	/* The control: what is allowed is found. */
+	/* The control: an allowed command is found. */
 	assert_string_equal(
 		named_find(&locked, "files", 5, NULL)->name, "files");
 }

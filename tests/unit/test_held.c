@@ -74,7 +74,7 @@ static int run(struct held *h, const char *const *argv, const char *const *vars,
 
 static void it_is_as_if_it_had_been_started_so(void **state)
 {
-	/* Its tools are started by exec: what it has, they have. */
+	/* Its tools are started by exec, and inherit all that it has. */
 	static const char script[] =
 		"echo $# \"$1\" \"$2\" $A $B\n"
 		"tr '\\0' '|' </proc/$$/cmdline | tail -c 12; echo\n"

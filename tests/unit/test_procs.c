@@ -334,7 +334,7 @@ static void hold_many_watches(struct guest *g)
 		pause();
 }
 
-/* A descriptor waits in the second; what it is nobody sees. */
+/* A descriptor waits in the second; we cannot see its kind. */
 static int waits[2];
 
 static void hold_a_descriptor(struct guest *g)

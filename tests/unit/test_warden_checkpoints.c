@@ -160,7 +160,7 @@ static void a_cell_that_changes_nothing_adds_no_state(void **state)
 	assert_int_equal(W->checkpoints.n, 2);
 	assert_int_equal(W->checkpoints.kept[0].before, 2);
 	assert_int_equal(W->checkpoints.kept[1].before, 5);
-	/* No state was kept of cell 5: what 6 is the same as is not there. */
+	/* No state was kept of cell 5, with which cell 6 could be the same. */
 	W->checkpoints.skip = 1;
 	W->checkpoints.skip_why = NO_CHECKPOINT_COST;
 	park_after(5);

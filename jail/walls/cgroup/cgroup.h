@@ -10,7 +10,7 @@
  *                  whatever the person runs; under v1 for the cpu controller
  *                  and those mounted with it
  *   NAME           in it, the session: session.cpus, for both leaves together
- *   NAME/jail      session.memory and session.processes; what is used is
+ *   NAME/jail      session.memory and session.processes; the session's use is
  *                  counted here
  *   NAME/warden    the warden, its helper processes, the wardens of programs
  *                  beside the session: limits of their own

@@ -59,8 +59,8 @@ int site_make_plan(struct site *s, struct plan *plan, struct err *e);
 void site_take_plan(struct site *s, struct plan *plan);
 
 /* In a child: another site on the same home and in the same cgroup, for a
- * program beside the session. It is never frozen. Of `of` it keeps open only
- * the home, the cgroup and the socket `front`. 0, or -1 with e. */
+ * program beside the session. It is never frozen. It keeps only the home and
+ * the cgroup of `of` open, and the socket `front`. 0, or -1 with e. */
 int site_share(struct site *s, const struct site *of,
 	const struct jail_spec *spec, int front, struct err *e);
 
@@ -312,12 +312,12 @@ void warden_jail_ask(
 int warden_jail_hear(
 	struct warden_jail *j, int timeout_ms, struct work_result *r);
 
-/* Both, with a wait of at most timeout_ms: what no cgroup counts, WORK_WEIGHT
- * only if it is in `what`. -1: the jail holds the helper. */
+/* Both, with a wait of at most timeout_ms: the figures that no cgroup counts;
+ * WORK_WEIGHT only if it is in `what`. -1: the jail holds the helper. */
 int warden_jail_look(struct warden_jail *j, unsigned what, int timeout_ms);
 
 /* How many of its processes, and init, the host keeps waiting: for a CPU, or
- * inside the kernel. -1 where nobody can look. */
+ * inside the kernel. -1 where we cannot look. */
 int warden_jail_waiting(struct warden_jail *j);
 
 /* While no cell does: look at memory, where no cgroup counts it. 1 if it is
@@ -326,9 +326,9 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms);
 
 /* The usage that the next cell starts from. It is measured when the jail is
  * stopped, and again only if something has moved since, so that no cell waits
- * for it. *fresh: it was measured now. Of a jail that is not stopped, because a
- * cell follows at once, only what a cell adds to is known: times, and failures.
- */
+ * for it. *fresh: it was measured now. If the jail is not stopped, because a
+ * cell follows at once, only the counters that a cell adds to are known: times,
+ * and failures. */
 const struct warden_jail_usage *warden_jail_baseline(
 	struct warden_jail *j, int *fresh);
 

@@ -420,8 +420,8 @@ int site_share(struct site *s, const struct site *of,
 	s->spec = spec;
 	s->janitor = s->allocation = -1;
 	/* The leaf of the guests is frozen, and the counter of CPU time has all
-	 * that the session uses: what has neither stays beside pid 1, and is
-	 * added up. */
+	 * that the session uses: a site with neither stays beside pid 1, and
+	 * its use is added up. */
 	s->cgroup.enter[CGROUP_FREEZER] = -1;
 	s->cgroup.file[CGROUP_F_FREEZE] = s->cgroup.file[CGROUP_F_EVENTS] = -1;
 	s->cgroup.file[CGROUP_F_CPU] = -1;

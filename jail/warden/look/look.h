@@ -99,8 +99,8 @@ void link_detach(struct link *l);
 /* poll(2), and the only way to wait. -1 if it fails; a signal is no failure. */
 int link_poll(struct pollfd *p, nfds_t n, int timeout_ms);
 
-/* Wait for a child that was killed. All that is waited for is the kernel, which
- * may need long to free what the child has mapped: no alarm here either. */
+/* Wait for a child that was killed. We wait only for the kernel, which may need
+ * long to free the child's mappings: no alarm here either. */
 void link_reap(pid_t pid);
 
 /* The same, of a child that may not even die when it is killed: 0, or -1. */

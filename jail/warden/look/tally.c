@@ -24,8 +24,8 @@
 
 /* The kernel's own memory to keep what a socket holds. */
 #define SOCKET_MORE (48 << 10)
-/* The most that one socket counts for, and what all may have for nothing, as
- * mappings may that are forked: parts of the limit. */
+/* The most that one socket counts for, and the share that all sockets have for
+ * nothing, as forked mappings have one: parts of the limit. */
 #define SOCKET_DEN 32
 #define SOCKETS_DEN 8
 #define FORKS_DEN 8

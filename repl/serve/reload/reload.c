@@ -5,8 +5,8 @@
  * Runs in:   a child that the server forked before it was confined; reload_*()
  *            in the server
  * Holds:     what the server held at its start: it can open those files
- * Trusts:    the files as far as config_load() and tokens_read() do. Of the
- *            server, which may have been taken over, it reads that it asks
+ * Trusts:    the files as far as config_load() and tokens_read() do. From the
+ *            server, which may have been taken over, it takes only the request
  * Leaves:    nothing: it ends with its own socket
  *
  * The child makes its answer in memory of its own, copies it into memory that
