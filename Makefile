@@ -15,7 +15,7 @@ PYTHON   ?= /usr/bin/python3
 
 WARN     := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wformat=2 \
             -Wswitch-enum -Wvla -Wno-missing-field-initializers
-# What this compiler and machine know of it.
+# The flags of it that this compiler and machine know.
 HARDEN   := $(shell for f in -fPIE -fstack-protector-strong \
               -fcf-protection=full -mbranch-protection=standard \
               -ftrivial-auto-var-init=zero; do \
@@ -299,7 +299,7 @@ tidy: $(GEN)
 format:
 	clang-format -i $(SRC) $(GUEST_SRC) $(shell find jail repl -name '*.h') $(UNIT_SRC)
 
-# What people read, as pages and as a template for translators.
+# The texts for people, as pages and as a template for translators.
 .PHONY: html texts
 
 ## make html       the manuals and documents, in $(BUILD)/html; needs cmark-gfm
@@ -311,7 +311,7 @@ texts:
 	@mkdir -p $(BUILD)
 	@tools/texts > $(BUILD)/texts.pot
 
-# What is installed besides the program, as FILE:PLACE. A command that a file
+# The files to install besides the program, as FILE:PLACE. A command that a file
 # gives with the path of the program has the path in $(PREFIX) afterwards.
 SYSTEMD  := $(wildcard etc/systemd/*.service etc/systemd/*.socket)
 EXAMPLES := $(addprefix etc/,cellblock.conf sshd_config.d/cellblock.conf \
@@ -330,7 +330,7 @@ SHIPPED  := $(foreach n,1 5 8,$(foreach f,$(wildcard man/*.$n),\
             $(foreach f,$(wildcard docs/*.md),$f:$(DOCDIR)/$(notdir $f)) \
             $(foreach f,$(EXAMPLES),$f:$(DOCDIR)/$(f:etc/%=%)) \
             etc/systemd/user-.slice.d/cellblock.conf:$(DOCDIR)/user-.slice.d/cellblock.conf
-# What a package has besides: it may change the host's configuration.
+# The other files of a package: it may change the host's configuration.
 PACKAGED := etc/cellblock.conf:/etc/cellblock/cellblock.conf \
             etc/package/end-sessions:$(PREFIX)/lib/cellblock/end-sessions
 

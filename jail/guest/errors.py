@@ -3,7 +3,7 @@
 # errors.py - tell the person what escaped from a cell
 #
 # Runs in:   the guest, at the first error
-# Trusts:    as cells.py; the errors that it shows are the user's, hooks included
+# Trusts:    as cells.py; the errors are the user's, hooks included
 # Leaves:    nothing
 from posix import environ
 
