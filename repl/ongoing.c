@@ -301,7 +301,7 @@ static bool means_many(const char *id)
 static const char *hint_of_many(const char *id)
 {
 	return geteuid() == 0 && !strcmp(id, "all")
-		       ? " of root's own: everybody's are 'everybody'"
+		       ? " · 'all' are root's own, 'everybody' all people's"
 		       : "";
 }
 

@@ -71,8 +71,9 @@ def start(cb, *args, **more):
 
 
 def said_since(s, row):
-    """The text on the screen from `row` on, with wrapped lines joined."""
-    return "".join(s.screen.rows(row))
+    """The text on the screen from `row` on, with wrapped lines joined, those of
+    the session, too."""
+    return re.sub(r"¦ (?!\[)", " ", "".join(s.screen.rows(row)))
 
 
 def value(s, expression, deadline=25):
@@ -108,7 +109,7 @@ def is_whole(s, row, must_keep=True):
     assert value(s, "open('kept.txt').read()") == "'in the home'"
     lost = LOST in said_since(s, row)
     if "NameError" in out:
-        assert lost, "the variables are lost without a word"
+        assert lost, "the variables are lost without a word\n" + s.picture()
         assert not must_keep, s.picture()
         return False
     assert out == "{'cell': 1}", out

@@ -88,7 +88,7 @@ def test_a_place_that_is_none_is_said_once_and_ends_nothing(root, host):
     for s in sessions:
         s.wait_exit()
     for args in ("--message", "all", "x"), ("--end", "all"):
-        assert "everybody's are 'everybody'" in root.run(*args).text, args
+        assert "'everybody' all people's" in root.run(*args).text, args
 
 
 def test_no_link_of_a_student_leads_root_anywhere(root, host):
