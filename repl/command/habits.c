@@ -65,9 +65,9 @@ static const struct habit {
 		.say = "there are no extensions · :help lists the commands"},
 	{"%logstart", .say = ":save FILE writes the cells that ran"},
 	{"%ls", .runs = true},
-	{"%lsmagic", "help"},
+	{"%lsmagic", "help", .before = "%"},
 	{"%macro", .say = "a function does it · :edit N brings cell N back"},
-	{"%magic", "help"},
+	{"%magic", "help", .before = "%"},
 	{"%matplotlib", .say = NOT_NEEDED},
 	{"%mkdir", .runs = true},
 	{"%more", "show"},
@@ -304,7 +304,7 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 			n++;
 		text_safe(safe, sizeof(safe), src, n);
 		err_set(e, "there is no %s here", safe);
-		return err_hint(e, ":help lists the commands");
+		return err_hint(e, ":help %% says which there are");
 	}
 	if (h->say) {
 		session_frame(s, "%s", h->say);

@@ -23,12 +23,13 @@ static void list_commands(struct session *s)
 		"searches, Ctrl-O begins a new line, Alt-Enter runs the cell, "
 		"Ctrl-C stops it, three times ends it. F1 shows this list, F2 "
 		"the history, and Ctrl-X Ctrl-E calls an editor. :help COMMAND "
-		"says more, and help(NAME) is Python's own help.";
+		"says more, :help % has %magic and !shell, and help(NAME) is "
+		"Python's own help.";
 	/* for a terminal without our editor, where keys do none of that */
 	static const char plain[] =
 		"Anything else is Python. Ctrl-C stops a cell, three times "
-		"ends it. :help COMMAND says more, and help(NAME) is Python's "
-		"own help.";
+		"ends it. :help COMMAND says more, :help % has %magic and "
+		"!shell, and help(NAME) is Python's own help.";
 	bool is_plain = editor_is_plain(s->editor);
 	struct text_table t = {.columns = 2}, last = {.columns = 1};
 	struct strbuf b = {0};
@@ -102,6 +103,8 @@ int help_show(struct session *s, const struct command_line *line, struct err *e)
 		list_commands(s);
 		return 0;
 	}
+	if (n == strlen(HABITS_PAGE) && !memcmp(name, HABITS_PAGE, n))
+		return show_page(s, HABITS_PAGE, e);
 	c = named_find(s->cfg, name, n, NULL);
 	if (!(c && strlen(c->name) == n) &&
 		habits_explain(name, line->rest_n, &habit, &say)) {

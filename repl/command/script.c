@@ -11,6 +11,7 @@
 #include "repl/session/session.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 
@@ -29,8 +30,12 @@ static char *read_script(
 
 	fd = path ? hostfs_open_file(s->host, path, &st, e)
 		  : err_errno(e, "load %s", name);
-	if (fd < 0)
+	if (fd < 0) {
+		if (path && e->code == ENOENT)
+			err_hint(e, "files of the host are loaded; %%run FILE "
+				    "runs one of the home");
 		return NULL;
+	}
 	if ((size_t)st.st_size > max) {
 		err_set(e, "%s is larger than files.max_file", path);
 		return NULL;

@@ -274,6 +274,13 @@ def test_source_beyond_the_limit_is_refused_and_the_session_goes_on(cb):
     assert "NameError" in s.run("x")
 
 
+def test_a_script_that_only_the_home_has_is_not_loaded(cb):
+    s = cb.session(size=(24, 160))
+    s.run("open('inside.py', 'w').close()")
+    said = s.run("%load inside.py").replace("\n¦ ", "")
+    assert "No such file" in said and "%run FILE runs one of the home" in said
+
+
 def test_a_script_in_another_encoding_is_refused_or_read_as_declared(cb):
     latin = b"# coding: latin-1\nx = 'caf\xe9'\nprint(x, len(x))\n"
     cb.work.joinpath("latin.py").write_bytes(latin)

@@ -267,7 +267,7 @@ def test_history_has_numbers_and_patterns(session):
     ("%store  ", r"(?s)¦ \[:detach keeps the session .*"),
     ("%timeit?", r"(?s):timeit cell\n.*"),
     ("%nosuch?", r"(?s).*there is no .*"),
-    ("%nosuch  ", r"¦ \[there is no %nosuch here · :help lists the commands\]"),
+    ("%nosuch  ", r"¦ \[there is no %nosuch here · :help % says which there are\]"),
 ])
 def test_other_habits_do_what_they_say(session, line, said):
     session.run("import json, inspect; print('text', file=open('a.txt', 'w'))")

@@ -44,11 +44,18 @@ def test_a_page_says_what_the_manual_says(cb):
     ("%time", ":time"), ("%%timeit", ":timeit"), ("%who", ":who"),
     ("len?", ":doc"), (":undo", ":undo"), ("upl", ":upload"),
     ("!ls -l", "Some habits"), ("ls", "Some habits"), ("%cd", "Some habits"),
-    ("%pip", "¦ [packages come from the host")])
+    ("%", "Some habits"), ("%pip", "¦ [packages come from the host")])
 def test_help_finds_the_page_of_what_stands_for_a_command(cb, name, of):
     s = cb.session("-q", size=(60, 100))
     assert page(s, name).startswith(of)
     assert "there is no command :nope" in page(s, "nope")
+
+
+def test_the_magics_there_are_are_told(cb):
+    s = cb.session("-q", size=(60, 100))
+    for asked in "%lsmagic", "%magic":
+        assert s.run(asked).startswith("Some habits"), asked
+    assert ":help % has" in " ".join(s.run(":help").split())
 
 
 @pytest.mark.parametrize("columns, term", [(40, "xterm"), (40, "dumb"),
