@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 FUSE = r"""
 import ctypes, os, signal, struct
 def serve(dev):
-    signal.alarm(120)
+    signal.alarm(100)
     while True:
         data = os.read(dev, 1 << 18)
         n, op, unique, node = struct.unpack_from('=IIQQ', data)
@@ -58,6 +58,7 @@ import front
 served = mount(sys.argv[1] + '/file')
 file = os.open(sys.argv[1] + '/file', os.O_RDONLY)
 f = front.Front(cell_wall_ms=300000, cell_cpu_ms=300000)
+f.sock.settimeout(60)   # what serves the file would keep us at our end
 if sys.argv[2] == 'aside':
     f.send('FRONT_SIDE', a=1, b=1)
     while f._type(f._receive()) != front.EVENTS['JAIL_SIDE']:
