@@ -29,7 +29,7 @@ COVER    :=
 # Taken from their archives where those are there (SHARED=1: never): to load
 # them costs a third of the front end's start.
 archives  = $(if $(SHARED),,$(foreach l,$(1),$(filter /%,$(shell \
-              $(CC) -print-file-name=lib$l.a))))
+              $(CC) -print-file-name=lib$l.a 2>/dev/null))))
 library   = $(if $(filter $(words $(1)),$(words $(call archives,$(1)))),\
               $(call archives,$(1)),-l$(firstword $(1)))
 LIBS     := $(foreach l,edit:bsd:md:tinfo cap inih jansson md sixel z,\
