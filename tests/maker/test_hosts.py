@@ -3,6 +3,7 @@
 for mounts, the network and the name, with its own sshd, maker and /run. Students
 come over ssh, each from an address of their own."""
 import fcntl
+import itertools
 import os
 import re
 import shutil
@@ -45,9 +46,9 @@ def commands_of_the_page(prompt, word):
 
 def haproxy_of_the_page():
     """The indented block that begins with "global"."""
-    text = PAGE[PAGE.index("\n    global\n"):]
-    lines = text[1:text.index("\nWhat to know")].splitlines()
-    return "".join(line[4:] + "\n" for line in lines)
+    lines = PAGE[PAGE.index("\n    global\n") + 1:].splitlines()
+    return "".join(line[4:] + "\n" for line in itertools.takewhile(
+        lambda line: line[:4].strip() == "", lines))
 
 
 class Machine(Host):
