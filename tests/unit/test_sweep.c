@@ -232,20 +232,25 @@ static int sweep_starved(int proc)
 	const struct sched_param none = {0};
 	struct sweep s = {.proc_fd = proc};
 	int32_t seen = 0, killed = 0;
+	pid_t pids[MANY];
 
 	pin_to(0, 1);
 	for (int i = 0; i < MANY; i++) {
-		pid_t pid = fork();
-
-		if (pid == 0)
+		pids[i] = fork();
+		if (pids[i] == 0)
 			for (;;)
 				pause();
-		wait_for(proc, pid, "S");
-		pin_to(pid, 0);
-		sched_setscheduler(pid, SCHED_IDLE, &none);
+		wait_for(proc, pids[i], "S");
+		pin_to(pids[i], 0);
+		sched_setscheduler(pids[i], SCHED_IDLE, &none);
 	}
 	CHILD_CHECK(sweep_stop(&s, 1, &seen, &killed) == 0, "stop");
 	CHILD_CHECK(seen == MANY && killed == 0, "%d, %d", seen, killed);
+	/* To die they need a CPU. */
+	for (int i = 0; i < MANY; i++) {
+		pin_to(pids[i], 1);
+		sched_setscheduler(pids[i], SCHED_OTHER, &none);
+	}
 	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "kill");
 	return 0;
 }
