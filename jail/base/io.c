@@ -157,6 +157,13 @@ static void pass_fds(int sock, int pass)
 	setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &pass, sizeof(pass));
 }
 
+ino_t io_inode(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
 void io_refuse_fds(int sock)
 {
 	pass_fds(sock, 0);

@@ -98,6 +98,9 @@ int io_read_file(
 int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
 	int flags);
 
+/* The inode that a descriptor is open on, or 0. */
+ino_t io_inode(int fd);
+
 /* Refuse descriptors on this socket, where the kernel can (Linux 6.16): to send
  * one fails with EPERM. To close a received descriptor could block. */
 void io_refuse_fds(int sock);

@@ -197,6 +197,7 @@ static void keep_copy(struct checkpoints *c, uint32_t next, int sock,
 	struct link_pids pids;
 
 	*k = (struct checkpoint){.sock = sock,
+		.theirs = c->theirs,
 		.pid = m->pid,
 		.before = next,
 		.names = m->names,
@@ -229,6 +230,7 @@ int checkpoints_copy(struct checkpoints *c, uint32_t next, int64_t deadline_ms,
 		return 0;
 	ours = pair[0];
 	io_refuse_fds(ours);
+	c->theirs = io_inode(pair[1]);
 	r = ask_to_park(c, next, pair[1], deadline_ms, m);
 	close(pair[1]);
 	if (r == GUEST_LATE)
@@ -574,6 +576,7 @@ static int wake_checkpoint(
 	if (r != 1 || m.wire.type != GUEST_AWAKE || !guest_is_alive(g))
 		return -1;
 	guest_become_awake(g, fd_take(&k->sock), m.wire.names);
+	warden_jail_note_ctl(c->jail, k->theirs);
 	c->made = CHECKPOINTS_BY_NOTHING;
 	c->fresh = k->fresh;
 	return 0;

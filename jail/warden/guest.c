@@ -111,7 +111,7 @@ static int open_ctl(struct guest *g, int *theirs, struct err *e)
 	g->ctl = pair[0];
 	io_refuse_fds(g->ctl);
 	*theirs = pair[1];
-	warden_jail_note_ctl(g->jail, pair[1]);
+	warden_jail_note_ctl(g->jail, io_inode(pair[1]));
 	return 0;
 }
 

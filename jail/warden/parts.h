@@ -163,6 +163,7 @@ _Static_assert(CHECKPOINTS_MAX + 1 <= WIRE_PIDS_MAX, "a message has no room");
 /* A copy of the guest, asleep on its own socket. */
 struct checkpoint {
 	int sock;
+	ino_t theirs;	  /* the other end of it */
 	pid_t pid;	  /* in the jail */
 	uint32_t before;  /* the cell it precedes */
 	uint32_t names;	  /* user names in it */
@@ -185,6 +186,7 @@ struct checkpoints {
 	const struct limits *limits;
 	struct checkpoint kept[CHECKPOINTS_MAX]; /* oldest first */
 	int n;
+	ino_t theirs;		      /* that of the copy that is being made */
 	enum jail_no_checkpoint none; /* why n is 0 */
 	enum checkpoints_made made;
 	int fresh;	 /* of the live state, as of a checkpoint's */

@@ -77,7 +77,7 @@ NEVER(void, site_count, const struct site *s, enum jail_limit limit)
 NEVER(enum jail_limit, warden_jail_oom_limit, const struct warden_jail *j,
 	int64_t hits)
 NEVER(void, warden_jail_note_left, struct warden_jail *j, int n)
-NEVER(void, warden_jail_note_ctl, struct warden_jail *j, int ctl)
+NEVER(void, warden_jail_note_ctl, struct warden_jail *j, ino_t ctl)
 NEVER(void, warden_jail_measure, struct warden_jail *j,
 	struct warden_jail_usage *u)
 NEVER(void, warden_jail_show, struct warden_jail *j,

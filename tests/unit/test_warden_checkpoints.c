@@ -313,8 +313,10 @@ static void a_checkpoint_wakes_or_python_restarts(void **state)
 {
 	for (size_t i = 0; i < sizeof(wakes) / sizeof(wakes[0]); i++) {
 		struct jail_done d = {0};
+		ino_t theirs;
 
 		play_up(state);
+		theirs = W->checkpoints.kept[0].theirs;
 		P.wake = wakes[i].wake;
 		guest_dies(P.live, SIGSEGV);
 		assert_int_equal(warden_recover(W, &d), 0);
@@ -329,6 +331,7 @@ static void a_checkpoint_wakes_or_python_restarts(void **state)
 			assert_int_equal(d.back_to, 1);
 			assert_int_equal(d.threads_gone, 1);
 			assert_int_equal(W->guest.pid, 41);
+			assert_true(theirs && W->jail.ctl == theirs);
 			assert_int_equal(W->checkpoints.n, 0);
 		}
 		play_close(state);

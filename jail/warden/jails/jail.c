@@ -416,11 +416,9 @@ void warden_jail_note_quiet(struct warden_jail *j, int quiet)
 	j->quiet = quiet;
 }
 
-void warden_jail_note_ctl(struct warden_jail *j, int ctl)
+void warden_jail_note_ctl(struct warden_jail *j, ino_t ctl)
 {
-	struct stat st;
-
-	j->ctl = fstat(ctl, &st) == 0 ? st.st_ino : 0;
+	j->ctl = ctl;
 }
 
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)

@@ -245,9 +245,9 @@ int warden_jail_is_stopped(const struct warden_jail *j);
  * again. */
 void warden_jail_note_quiet(struct warden_jail *j, int quiet);
 
-/* The socket that the live guest gets, through which the warden gives it
+/* The live guest's end of its socket, through which the warden gives it
  * descriptors. */
-void warden_jail_note_ctl(struct warden_jail *j, int ctl);
+void warden_jail_note_ctl(struct warden_jail *j, ino_t ctl);
 
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept);
 
