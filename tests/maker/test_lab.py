@@ -204,7 +204,8 @@ def test_a_purge_of_the_package_leaves_sshd_its_group(host):
         assert r.returncode == 0, r
         assert (host.run("getent", "group", "cellblock").returncode == 0) == members
         assert ("because of its members: ann" in r.stderr) == members, r
-        host.run("userdel", "ann")
+        # -f: the host may have processes of that number.
+        host.run("userdel", "-f", "ann")
 
 
 @pytest.mark.parametrize("line, said", [
