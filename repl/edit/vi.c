@@ -206,7 +206,7 @@ bool vi_key(struct editor *ed, const struct key *key)
 	if (!ed->vi.command)
 		return false;
 	if (key->code == KEY_TEXT || key->code == KEYS_CTRL('R')) {
-		wchar_t c = key->c ? key->c : key->code;
+		wchar_t c = key->c ? key->c : (wchar_t)key->code;
 
 		if (c < 128)
 			run_command(ed, (int)c);
