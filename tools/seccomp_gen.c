@@ -32,11 +32,14 @@ struct arch {
 	const char *macro, *name;
 	uint32_t scmp, audit;
 	int x32;
+	uint32_t direct; /* O_DIRECT; that of the host may be another's */
 };
 
 static const struct arch arches[] = {
-	{"__x86_64__", "x86-64", SCMP_ARCH_X86_64, AUDIT_ARCH_X86_64, 1},
-	{"__aarch64__", "arm64", SCMP_ARCH_AARCH64, AUDIT_ARCH_AARCH64, 0},
+	{"__x86_64__", "x86-64", SCMP_ARCH_X86_64, AUDIT_ARCH_X86_64, 1,
+		040000},
+	{"__aarch64__", "arm64", SCMP_ARCH_AARCH64, AUDIT_ARCH_AARCH64, 0,
+		0200000},
 };
 
 static const char *const profiles[] = {"guest", "guest_nomem", "init", "front",
@@ -113,7 +116,8 @@ static void check_add(struct check *c, struct rules_case rc)
 	c->cases[c->n++] = rc;
 }
 
-static void check_expand(struct check *c, const struct rules_check *from)
+static void check_expand(
+	struct check *c, const struct rules_check *from, const struct arch *a)
 {
 	*c = (struct check){.otherwise = from->otherwise};
 	for (int i = 0; i < RULES_CASES && from->cases[i].test[0].op; i++) {
@@ -121,6 +125,10 @@ static void check_expand(struct check *c, const struct rules_check *from)
 		int at = one.test[0].op == OP_ONE_OF ? 0 : 1;
 		struct rules_test list = one.test[at];
 
+		for (size_t j = 0; j < COUNT(one.test); j++)
+			if (one.test[j].op == OP_DIRECT)
+				one.test[j] = (struct rules_test)ANY(
+					one.test[j].arg, a->direct);
 		if (list.op != OP_ONE_OF) {
 			check_add(c, one);
 			continue;
@@ -195,7 +203,8 @@ static void emit_test(struct program *p, const struct rules_test *t,
 	*loaded = t->arg;
 	switch (t->op) {
 	case OP_END:
-	case OP_ONE_OF: /* expanded */
+	case OP_ONE_OF:
+	case OP_DIRECT: /* expanded */
 		return;
 	case OP_EQ:
 		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, t->value);
@@ -508,7 +517,8 @@ static int test_holds(const struct rules_test *t, const uint64_t *args)
 
 	switch (t->op) {
 	case OP_END:
-	case OP_ONE_OF: /* expanded */
+	case OP_ONE_OF:
+	case OP_DIRECT: /* expanded */
 		return 1;
 	case OP_EQ:
 		return low == t->value;
@@ -613,15 +623,14 @@ int main(void)
 	static struct fate fates[CALLS];
 	static struct check checks[COUNT(rules_checks)];
 
-	for (size_t i = 0; i < COUNT(checks); i++)
-		check_expand(&checks[i], &rules_checks[i]);
-
 	printf("/* Made by tools/seccomp_gen.c from "
 	       "jail/walls/seccomp_rules.h. */\n"
 	       "#include <linux/filter.h>\n\n");
 	for (size_t i = 0; i < COUNT(arches); i++) {
 		printf("%s defined(%s)\n", i ? "#elif" : "#if",
 			arches[i].macro);
+		for (size_t j = 0; j < COUNT(checks); j++)
+			check_expand(&checks[j], &rules_checks[j], &arches[i]);
 		for (size_t j = 0; j < COUNT(profiles); j++) {
 			fates_fill(fates, &arches[i], 1u << j, checks);
 			program_make(&p, &arches[i], fates);
