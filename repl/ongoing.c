@@ -341,7 +341,7 @@ static bool is_meant(const struct registry_entry *v, const char *id)
 static int tell_many(const struct invocation *r, struct registry *list)
 {
 	const struct options *o = &r->opt;
-	char line[64], count[TEXT_HUMAN];
+	char line[160], count[TEXT_HUMAN];
 	struct attach_answer a;
 	uint64_t told = 0;
 	int failed = 0;
