@@ -46,7 +46,7 @@ LISTS = "__dir__", "__getattribute__", "__getattr__"
 flags_of = type.__dict__["__flags__"].__get__
 HEAP = 1 << 9
 # A member lies in the object itself. A getter may ask what the object holds.
-STORED = type(type.__dict__["__mro__"])
+STORED = type(type(call).__dict__["__globals__"])  # not in type from 3.12 on
 GETTER = type(type.__dict__["__dict__"])
 BUILTIN = type(len), type(str.join), type(object.__init__), type(
     dict.__dict__["fromkeys"])
