@@ -4,7 +4,7 @@ however they are made and hidden."""
 import pytest
 
 from hostile import is_whole, start
-from world import WHOLE
+from world import PATIENCE, WHOLE
 
 # Root's jails are stopped by the freezer, a person's by signals.
 pytestmark = pytest.mark.both
@@ -80,8 +80,8 @@ print(got)
 @pytest.mark.limit(450)
 @pytest.mark.parametrize("way", WAYS)
 def test_record_locks_are_bounded(cb, way):
-    r = cb.run("-t", "400s", "-s", "cell.cpu=60s", "-c", SETUP + WAYS[way],
-               timeout=430)
+    r = cb.run("-t", f"{400 * PATIENCE:.0f}s", "-s", "cell.cpu=60s", "-c",
+               SETUP + WAYS[way], timeout=430)
     words = r.text.split()
     assert r.code == 0 and "ENOLCK" in words, r
     assert MOST / 2 <= int(words[-1]) <= MOST, r
