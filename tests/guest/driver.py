@@ -21,6 +21,8 @@ import tty
 
 import pytest
 
+from hosttree import PATIENCE
+
 JAIL = pathlib.Path(__file__).resolve().parents[2] / "jail"
 PYTHON = os.environ.get("GUEST_PYTHON", "/usr/bin/python3")
 BUILD = JAIL.parent / os.environ.get("BUILD", "build")
@@ -33,7 +35,7 @@ CELL = (BUILD / "gen/guest_cell").read_bytes()
 # A Python for which the driver is not compiled runs its source.
 FOREIGN_PARTS, FOREIGN_CELL = (bytes(4) + p[4:] for p in (PARTS, CELL))
 LIBRARY = (BUILD / "gen/guest_copy.so").read_bytes()
-DEADLINE = 20
+DEADLINE = 20 * PATIENCE
 MARK = "0123456789abcdef0123456789abcdef"
 
 

@@ -90,6 +90,7 @@ class Key:
 def test_the_attributes_of_a_frame_are_known_without_a_copy(guest):
     """A frame of pandas says what its columns are, and dir() of it is pandas'
     own."""
+    pytest.importorskip("numpy")
     guest.run(FRAME + "class Mine(Base):\n  def __dir__(self): ran.append(3)\n"
               "f = frame(Base, 'score', 'a b', 7, Key())\n"
               "f.__dict__[Key()] = 1\nmine = frame(Mine, 'score')\n"
@@ -117,6 +118,7 @@ def test_the_attributes_of_a_frame_are_those_that_dir_says(guest):
 
 
 def test_columns_and_fields_complete(guest):
+    pytest.importorskip("numpy")
     guest.run("import numpy as np\n"
               "rec = np.zeros(3, dtype=[('alpha', int), ('beta', float)])\n"
               "class T:\n  def _ipython_key_completions_(self):\n"
