@@ -244,7 +244,7 @@ int saving_copy(const struct invocation *r, const struct registry_entry *of,
 	if (make_place(of, dir, path, e) < 0)
 		return -1;
 	fflush(NULL);
-	pid = fork();
+	pid = query_fork(&sock);
 	if (pid < 0)
 		return err_errno(e, "copy the home of session %s", name);
 	if (pid == 0)

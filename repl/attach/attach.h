@@ -334,8 +334,16 @@ int query_ask(int sock, enum attach_kind kind, const char *text,
 /* End session `number` of a server (0: the session itself). As query_ask(). */
 int query_end(int sock, int number, const char *text, struct err *e);
 
-/* Ask a server for its sessions: *v (caller frees) and *n. 0, or -1 with e. */
-int query_list(int sock, struct attach_entry **v, size_t *n, struct err *e);
+/* As fork(), for a child that asks for a descriptor. The child alone has the
+ * socket: ours is closed before the child goes on, and *sock is -1. A planted
+ * process may send what is never read. The last close() of the socket closes
+ * that, too, and can take as long as its sender likes; an exit does not wait.
+ */
+pid_t query_fork(int *sock);
+
+/* Ask a server for its sessions: *v (caller frees) and *n. Takes the socket. 0,
+ * or -1 with e. */
+int query_list(int *sock, struct attach_entry **v, size_t *n, struct err *e);
 
 /* Ask for a program beside the session: the socket for jail_adopt(), or -1 with
  * e. `sock` must stay open while the program runs. */

@@ -185,7 +185,29 @@ static int unpack_list(const struct strbuf *b, struct attach_entry **v,
 	return 0;
 }
 
-int query_list(int sock, struct attach_entry **v, size_t *n, struct err *e)
+pid_t query_fork(int *sock)
+{
+	int go[2];
+	char c;
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		while (read(go[0], &c, 1) < 0 && errno == EINTR)
+			;
+		close(go[0]);
+		return 0;
+	}
+	fd_drop(sock);
+	close(go[0]);
+	close(go[1]);
+	return pid;
+}
+
+int query_list(int *sock, struct attach_entry **v, size_t *n, struct err *e)
 {
 	int64_t until_ms = now_ms() + LIST_MS;
 	struct strbuf b = {0};
@@ -196,9 +218,9 @@ int query_list(int sock, struct attach_entry **v, size_t *n, struct err *e)
 	*n = 0;
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return err_errno(e, "ask the server");
-	pid = fork();
+	pid = query_fork(sock);
 	if (pid == 0)
-		copy_list(sock, pair[1]);
+		copy_list(*sock, pair[1]);
 	close(pair[1]);
 	r = pid < 0 ? err_errno(e, "ask the server")
 		    : take_list(pair[0], until_ms, &b, e);

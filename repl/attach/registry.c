@@ -77,26 +77,26 @@ static int add_server(
 {
 	auto_close int sock = rundir_connect(dir, id, uid);
 	auto_free struct attach_entry *list = NULL;
+	struct registry_entry silent = {.dir = dir, .id = id, .uid = uid};
 	bool answered = false;
 	size_t n = 0;
 
 	if (sock < 0 && errno == ECONNREFUSED)
 		return 0;
+	look_from_outside(&silent, sock);
 	if (sock >= 0 && now_ms() <= r->until_ms)
-		answered = query_list(sock, &list, &n, NULL) == 0;
+		answered = query_list(&sock, &list, &n, NULL) == 0;
 	for (size_t i = 0; i < (answered ? n : 1); i++) {
 		struct registry_entry *v;
 
 		if (array_grow(&r->v, r->n, sizeof(*r->v)) < 0)
 			return -1;
 		v = &r->v[r->n++];
-		*v = (struct registry_entry){
-			.dir = dir, .id = id, .uid = uid, .answered = answered};
+		*v = silent;
+		v->answered = answered;
 		snprintf(v->user, sizeof(v->user), "%s", user ? user : "");
-		if (!answered) {
-			look_from_outside(v, sock);
+		if (!answered)
 			break;
-		}
 		v->part = list[i].number;
 		v->status = list[i].status;
 	}

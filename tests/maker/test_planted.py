@@ -2,6 +2,7 @@
 """Root lists, tells, watches and ends sessions, and a student's own program
 listens where sessions do: it hands over what takes long to close."""
 import json
+import os
 import subprocess
 
 import pytest
@@ -11,7 +12,10 @@ from test_attacks import KERNELS, STUCK
 from test_exam_end import PLANTED as SILENT
 from world import PATIENCE
 
-PLANTED = STUCK + r"""
+# Root's command comes behind it on one processor: all is sent before it is read.
+ONE = str(min(os.sched_getaffinity(0)))
+BEHIND = ["taskset", "-c", ONE, "nice", "-n", "19"]
+PLANTED = STUCK + f"os.sched_setaffinity(0, {{{ONE}}})" + r"""
 import array, glob, selectors
 place, = glob.glob(os.path.expanduser('~/.local/state/cellblock/live'))
 wait, kept = selectors.DefaultSelector(), []
@@ -29,8 +33,8 @@ while True:
         c, _ = key.fileobj.accept()
         kept.append(c)
         c.recv(4096)
-        for _ in range(2):      # an answer, and what follows it
-            t = stuck()
+        # An answer, and at once what follows it.
+        for t in [stuck() for _ in range(2)]:
             try:
                 c.sendmsg([head + status], [(socket.SOL_SOCKET,
                           socket.SCM_RIGHTS, array.array('i', [t.fileno()]))])
@@ -117,7 +121,7 @@ def test_what_it_hands_over_keeps_root_from_nothing(host, kernel):
     host.start()
     ann, bob = host.people
     s, other = ann.session().start(), bob.session().start()
-    p = ann.python(PLANTED, "9", "1001")
+    p = ann.python(PLANTED, "9", "1001", "1002")
     assert p.stdout.readline() == "ready\n", p.stderr.read()
     try:
         root_does_all(host, kernel, s, other)
@@ -134,9 +138,10 @@ def test_what_it_hands_over_keeps_root_from_nothing(host, kernel):
 def root_does_all(host, kernel, s, other):
     ann, bob = host.people
 
-    def root(*args):
+    def root(*args, before=()):
         p = subprocess.run(
-            [*host.inside(), *kernel, str(host.binary), *args],
+            [*host.inside(), *BEHIND, *before, *kernel,
+             str(host.binary), *args],
             capture_output=True, text=True, check=False, timeout=30 * PATIENCE,
             stdin=subprocess.DEVNULL, env={"PATH": "/usr/bin"})
         return p.returncode, p.stdout + p.stderr
@@ -150,7 +155,11 @@ def root_does_all(host, kernel, s, other):
     code, said = root("--message", "everybody", "soon is lunch")
     for each in s, other:
         each.expect("soon is lunch")
-    root("--watch", f"{ann.name}/9")
+    # It may show nothing for as long as it likes, and root ends that.
+    root("--watch", f"{ann.name}/9", before=["timeout", "9"])
+    subprocess.run([*host.inside(), "mkdir", "/run/saved"], check=True)
+    code, said = root("--end", f"{ann.name}/9", "--save", "/run/saved")
+    assert code == 1 and "there is no whole copy of its home" in said, said
     root("--end", f"{ann.name}/9")
     assert root("--end", f"{bob.name}/1")[0] == 0
     other.wait_exit()
