@@ -176,8 +176,8 @@ static _Noreturn void janitor_run(
 		made->left(of->spec, home);
 	}
 	fd_drop(&home);
-	/* The rest needs no waiting for. What does not die counts for its
-	 * person, as long as it has the lock, too. */
+	/* A process that does not die counts for its person, as long as it has
+	 * the lock, too. */
 	if (!left)
 		ident_allocation_release(lock_fd);
 	/* Descriptors that the caller never read may be a stranger's, whose

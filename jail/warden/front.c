@@ -338,17 +338,16 @@ static int serve_side(struct warden *w, struct front_request *q)
 	return 0;
 }
 
-/* No caller waits for it either, and no guest is asked. The memory is weighed:
- * where no cgroup counts it, what the host's own has shrunk by since the last
- * weighing would hide what the session has grown by. */
+/* The front end does not wait for this answer either, and the guest is not
+ * asked. The helper weighs the memory: where no cgroup counts it, a host whose
+ * own memory has shrunk since the last weighing would hide the session's
+ * growth.
+ */
 static int serve_tell_usage(struct warden *w, struct front_request *q)
 {
-	struct jail_event ev = {.type = JAIL_USAGE};
-
 	(void)q;
 	warden_jail_look(&w->jail, WORK_WEIGHT, LOOK_SHOW_MS);
-	warden_usage(w, &ev.usage);
-	link_event(&w->link, &ev, NULL, 0);
+	warden_tell_usage(w);
 	return 0;
 }
 

@@ -453,6 +453,9 @@ void warden_continue(struct warden *w);
  * waiting. */
 void warden_usage(struct warden *w, struct jail_usage *u);
 
+/* The same, as an event. */
+void warden_tell_usage(struct warden *w);
+
 /* The usage that the next cell starts from. */
 const struct warden_jail_usage *warden_baseline(struct warden *w);
 

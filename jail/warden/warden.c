@@ -254,6 +254,14 @@ void warden_usage(struct warden *w, struct jail_usage *u)
 		enforce_look((enum enforce_limit)i, &w->site.facts, &u->by[i]);
 }
 
+void warden_tell_usage(struct warden *w)
+{
+	struct jail_event ev = {.type = JAIL_USAGE};
+
+	warden_usage(w, &ev.usage);
+	link_event(&w->link, &ev, NULL, 0);
+}
+
 const struct warden_jail_usage *warden_baseline(struct warden *w)
 {
 	int fresh;

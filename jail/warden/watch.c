@@ -378,16 +378,6 @@ static void answer_usage(struct warden *w, const struct wire_front *m)
 	link_reply(&w->link, m->seq, &reply, NULL, 0);
 }
 
-/* The same as an event. Nothing is weighed for it: the next look needs all that
- * the helper says. */
-static void tell_usage(struct warden *w)
-{
-	struct jail_event ev = {.type = JAIL_USAGE};
-
-	warden_usage(w, &ev.usage);
-	link_event(&w->link, &ev, NULL, 0);
-}
-
 static int serve_front(struct watch *wa, struct warden *w)
 {
 	struct wire_front m;
@@ -422,7 +412,9 @@ static int serve_front(struct watch *wa, struct warden *w)
 		link_serve_now(&w->link, &m);
 		break;
 	case FRONT_TELL_USAGE:
-		tell_usage(w);
+		/* We do not weigh for it: the next look needs the helper's
+		 * answer. */
+		warden_tell_usage(w);
 		break;
 	case FRONT_USAGE:
 		answer_usage(w, &m);

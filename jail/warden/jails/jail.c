@@ -265,6 +265,7 @@ void warden_jail_thaw(struct warden_jail *j)
 	if (j->frozen)
 		cgroup_freeze(&j->site->cgroup, 0, FREEZE_MS, NULL);
 	j->frozen = 0;
+	j->asked_still = 0;
 	j->baseline_at = 0;
 }
 
@@ -423,7 +424,6 @@ void warden_jail_note_ctl(struct warden_jail *j, ino_t ctl)
 
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)
 {
-	j->asked_still = 0;
 	warden_jail_thaw(j);
 	if (j->swept)
 		link_ask(j->link, INIT_CONTINUE, kept, NULL, 0);
