@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The times that a person waits for, here and in the programs they would take
 instead, in turns: a table in Markdown, of medians, and of how many times Python's
-own they are. Nothing here passes or fails. `tests/bench/beside.py [ROUNDS]`;
+own they are. It measures, and tests nothing. `tests/bench/beside.py [ROUNDS]`;
 $BUILD names the build directory."""
 import datetime
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Measure the cost of checkpoints, and print a table. Nothing here passes or
-fails. `tests/bench/checkpoints.py [ROUNDS]`; $BUILD names the build directory.
+"""Measure the cost of checkpoints, and print a table. It measures, and
+tests nothing. `tests/bench/checkpoints.py [ROUNDS]`; $BUILD names the build directory.
 
 Each time is measured at the terminal, from Enter to the bytes of the
 answer."""

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Grade 200 submissions that use 50 ms of a processor each, in turns with bare
-Python, as many at a time as there are cores. Nothing here passes or fails.
+Python, as many at a time as there are cores. It measures, and tests nothing.
 `tests/bench/graded.py [ROUNDS [SUBMISSIONS]]`; $BUILD names the build
 directory."""
 import concurrent.futures

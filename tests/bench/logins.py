@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Logins at once, each over ssh into a session of root's maker: the time until
 each student, and the last one, has a prompt. The clients are on the same cores.
-Nothing here passes or fails. `tests/bench/logins.py [ROUNDS [STUDENTS]]`; $BUILD
+It measures, and tests nothing. `tests/bench/logins.py [ROUNDS [STUDENTS]]`; $BUILD
 names the build directory."""
 import os
 import pathlib

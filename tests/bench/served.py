@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Send many requests to --serve, and print what the server and the host hold
-after some, and after all of them. Nothing here passes or fails.
+after some, and after all of them. It measures, and tests nothing.
 `tests/bench/served.py [REQUESTS]`; $BUILD names the build directory."""
 import json
 import pathlib

@@ -65,6 +65,13 @@ class Exam:
                             transcripts=self.transcripts) + more,
             f"groups/{self.host.people[0].name}.conf")
 
+    def sit(self, more="", **others):
+        """The examinee of an exam that has begun, and the session."""
+        begin(self.host)
+        ann, _ = self.host.people
+        self.set(-60, 3600, more, **others)
+        return ann, ann.session("-q").start()
+
     def written(self):
         """All transcripts."""
         return "".join(p.read_text() for p in

@@ -59,10 +59,7 @@ WAYS = {"left": lambda s: s.leave(),
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_a_session_leaves_is_handed_in(host, exam, way):
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600)
-    s = ann.session("-q").start()
+    ann, s = exam.sit()
     for name in "a.py", "b.py":
         write(s, name, f"# {name}\n")
     assert "1st version" in s.run(":submit a.py")
@@ -85,10 +82,7 @@ def test_what_a_session_leaves_is_handed_in(host, exam, way):
 
 def test_what_is_left_waits_for_another_hand_in(host, exam):
     """Longer than a person does who can try again."""
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600)
-    s = ann.session("-q").start()
+    ann, s = exam.sit()
     write(s, "a.py", "1")
     there = exam.place / "python1/exam" / ann.name
     there.mkdir(parents=True)
@@ -102,10 +96,7 @@ def test_what_is_left_waits_for_another_hand_in(host, exam):
 
 
 def test_what_will_be_handed_in_is_no_loss(host, exam):
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600, more="[exam]\nhand_in = *.py\n")
-    s = ann.session("-q").start()
+    ann, s = exam.sit(more="[exam]\nhand_in = *.py\n")
     write(s, "a.py", "1")
     write(s, "b.txt", "2")
     assert "1 file never downloaded: b.txt" in s.run(":quit")
@@ -116,10 +107,7 @@ def test_what_will_be_handed_in_is_no_loss(host, exam):
 
 
 def test_a_session_without_anything_new_makes_no_version(host, exam):
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600)
-    s = ann.session("-q").start()
+    ann, s = exam.sit()
     write(s, "a.py", "1")
     s.run(":submit a.py")
     s.leave()
@@ -129,11 +117,8 @@ def test_a_session_without_anything_new_makes_no_version(host, exam):
 
 
 def test_what_is_too_much_is_left_out_and_the_rest_is_handed_in(host, exam):
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600, lab="quota = 64K\n", 
+    ann, s = exam.sit(lab="quota = 64K\n", 
              more="[exam]\nhand_in = *.py\n")
-    s = ann.session("-q").start()
     for name, size in ("a.py", 10), ("big.py", 100_000), ("z.py", 20), \
             ("notes.txt", 5):
         write(s, name, "x" * size)
@@ -146,10 +131,7 @@ def test_what_is_too_much_is_left_out_and_the_rest_is_handed_in(host, exam):
 
 def test_what_is_large_takes_no_room_from_what_is_small(host, exam):
     """In whatever order a directory lists them."""
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600, lab="quota = 64K\n")
-    s = ann.session("-q").start()
+    ann, s = exam.sit(lab="quota = 64K\n")
     s.run("import os; os.mkdir('a')")
     write(s, "a/deep.py", "x")
     for name, size in ("first", 50_000), ("solution.py", 10), ("last", 50_000):
@@ -182,10 +164,7 @@ def test_two_files_of_one_name_are_one_and_cost_the_room_of_one(host, exam):
 
 
 def test_a_deadline_before_the_end_holds(host, exam):
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600, lab=f"deadline = {at(-1)}\n")
-    s = ann.session("-q").start()
+    ann, s = exam.sit(lab=f"deadline = {at(-1)}\n")
     write(s, "a.py", "1")
     s.leave()
     assert exam.of(ann) == {}
@@ -231,10 +210,7 @@ print(handing.rows(sock)[-1])
 # ---- the transcript ----
 
 def test_a_transcript_is_roots_and_whole_whatever_is_killed(host, exam):
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600)
-    s = ann.session("-q").start()
+    ann, s = exam.sit()
     s.run("answer = 6 * 7; answer")
     s.run(r"print('\x1b[31mred\x07')")
     s.run(":limits")
@@ -273,10 +249,7 @@ for path in %r, %r:
 
 
 def test_no_flood_hides_what_is_typed_after_it_or_shown_at_its_end(host, exam):
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600)
-    s = ann.session("-q").start()
+    ann, s = exam.sit()
     s.type("print('J' * 4_000_000 + 'K' * 20); exec(input('code? '))\r")
     path = exam.transcript()
     s.wait(lambda: "J" * 1_000_000 in path.read_text(), "the flood")
@@ -302,10 +275,7 @@ def test_no_flood_hides_what_is_typed_after_it_or_shown_at_its_end(host, exam):
 
 def test_no_command_is_missing_however_it_is_called(host, exam):
     """Parts of commands, and refused ones, are not missing either."""
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600)
-    s = ann.session("-q").start()
+    ann, s = exam.sit()
     write(s, "notes.txt", "by heart")
     s.type("  :show notes.txt\r")
     s.wait_prompt()
@@ -323,10 +293,7 @@ def test_no_command_is_missing_however_it_is_called(host, exam):
 
 @pytest.mark.parametrize("cell", ["", "while True: print(1, flush=True)\r"])
 def test_a_session_ends_with_its_transcript(host, exam, cell):
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600)
-    s = ann.session("-q").start()
+    ann, s = exam.sit()
     s.run("1 + 1")
     s.type(cell)
     keeper, = scribes()
@@ -368,10 +335,7 @@ def test_programs_are_written_down_too(host, exam):
 
 
 def test_without_a_transcript_there_is_no_session(host, exam):
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600)
-    s = ann.session("-q").start()
+    ann, s = exam.sit()
     exam.transcripts.rmdir() if not list(exam.transcripts.iterdir()) else \
         exam.transcripts.rename(host.dir / "moved")
     p = ann.run("--login", env={"SSH_ORIGINAL_COMMAND": "1 + 1"})
@@ -430,10 +394,7 @@ def scribes():
 
 
 def test_a_transcript_goes_on_when_the_service_starts_again(host, exam):
-    begin(host)
-    ann, _ = host.people
-    exam.set(-60, 3600)
-    s = ann.session("-q").start()
+    ann, s = exam.sit()
     # By its name it is known not to end with the service.
     hosttree.until(lambda: any(
         hosttree.status_of(p).get("Name") == "cellblock-scrib"
