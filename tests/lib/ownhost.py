@@ -4,9 +4,10 @@
     ownhost.py COMMAND [ARG]...
 
 Root's run moves into a mount and a pid namespace (enter()). It sees nothing of
-the product that the host has: /etc is a copy without /etc/cellblock; /run, /tmp,
-/var/tmp and /dev/shm are empty, and so is each directory where a person keeps
-the sockets of their sessions; no other process and no other cgroup is seen.
+the product that the host has: /etc is a copy without /etc/cellblock, in which
+nobody but root has a home; /run, /tmp, /var/tmp and /dev/shm are empty, and so
+is each directory where sockets of sessions may lie; no other process and no
+other cgroup is seen.
 All that the tests leave there goes with the namespaces, whatever ends the run.
 
 As a command: each worker of the tests is started by it. Root's worker gets a
@@ -28,7 +29,9 @@ import time
 CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
 CLONE_NEWCGROUP = 0x02000000
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+HERE = pathlib.Path(__file__).resolve()
 LIBC = ctypes.CDLL(None, use_errno=True)
+PEOPLE = range(1000, 60000)
 EMPTY = {"/run": "755", "/tmp": "1777", "/var/tmp": "1777",
          "/dev/shm": "1777"}
 
@@ -64,6 +67,16 @@ def hide(kept):
         os.close(fd)
 
 
+def take_homes(passwd):
+    """Root lists the sessions in each home. Those of people may begin at any time,
+    in a directory that is not there yet to be hidden."""
+    lines = [line.split(":") for line in passwd.read_text().splitlines()]
+    for fields in lines:
+        if len(fields) == 7 and int(fields[2]) in PEOPLE:
+            fields[5] = "/nonexistent"
+    passwd.write_text("".join(":".join(f) + "\n" for f in lines))
+
+
 def copy_etc():
     copy = pathlib.Path("/run/etc")
     copy.mkdir()
@@ -77,17 +90,21 @@ def copy_etc():
     for lock in copy.glob("*.lock"):
         lock.unlink()
     subprocess.run(["rm", "-rf", copy / "cellblock"], check=True)
+    take_homes(copy / "passwd")
     mount("--move", copy, "/etc")
     copy.rmdir()
 
 
 def hide_sessions():
+    """Where the directory is not there yet, hide one that it would be in."""
     for entry in pwd.getpwall():
         place = pathlib.Path(entry.pw_dir, ".local/state/cellblock")
-        with contextlib.suppress(OSError):
-            if place.is_dir():
-                tmpfs(place, "700")
-                os.chown(place, entry.pw_uid, entry.pw_gid)
+        for hidden in place, place.parent, place.parent.parent:
+            if hidden.is_dir() and not HERE.is_relative_to(hidden):
+                with contextlib.suppress(subprocess.CalledProcessError):
+                    tmpfs(hidden, "700")
+                    os.chown(hidden, entry.pw_uid, entry.pw_gid)
+                break
 
 
 def remove_tree(tree):
