@@ -84,8 +84,8 @@ def submit(s, *names):
     return got
 
 
-def refusal(s, line):
-    """The frame lines, as one."""
+def framed(s, line):
+    """The lines of the frame that a command answers, as one."""
     return re.sub(r"\n¦ +", " ", s.run(line))
 
 
@@ -96,7 +96,7 @@ def test_a_session_from_before_there_was_a_directory_says_so(maker, ann):
     course = Course(maker)
     write(s, "a.py", "1")
     assert "when it began, the administrator had set no lab.submit" in \
-        refusal(s, ":submit a.py")
+        framed(s, ":submit a.py")
     t = ann.session("--new").start()
     write(t, "a.py", "1")
     submit(t, "a.py")
@@ -111,7 +111,7 @@ def test_each_version_is_kept_with_its_name_time_and_hash(course, ann, bob):
     day = time.strftime("%A", time.localtime(time.time() + 3 * 86400))
     assert f"course python1: exercise 4 due {day}" in s.all_text()
     write(s, "mean.py", "print(1)\n")
-    said = s.run(":submit mean.py")
+    said = framed(s, ":submit mean.py")
     assert re.search(r"submitted mean\.py · 9 B · 1st version · " + RECEIPT
                      + rf" · until {day} \d\d:\d\d", said), said
     first = re.search(RECEIPT, said)[1]
@@ -190,13 +190,13 @@ def test_what_cannot_be_handed_in_is_refused_in_words(course, ann, session):
             "d/same same": "different names",
             "../../etc/passwd": "no such file",
             "/etc/passwd": "no such file"}.items():
-        assert words in refusal(session, f":submit {line}"), line
+        assert words in framed(session, f":submit {line}"), line
     session.run("for i in range(3000): _ = open(f'{i}.txt', 'w').write('x')")
-    assert "at most 32 files" in refusal(session, ":submit *.txt")
+    assert "at most 32 files" in framed(session, ":submit *.txt")
     assert course.names(ann) == set()
     long = "n" * 251 + ".py"
     write(session, long, "x")
-    assert "1st version" in refusal(session, f":submit {long}")
+    assert "1st version" in framed(session, f":submit {long}")
     assert course.of(ann, 1) == {long: "x"}
 
 
@@ -204,7 +204,7 @@ def test_no_more_than_64_files(course, ann, session):
     session.run("for i in range(66): _ = open(f'{i:02}.txt', 'w').write('x')")
     submit(session, *(f"{i:02}.txt" for i in range(32)))
     submit(session, *(f"{i:02}.txt" for i in range(32, 64)))
-    assert "64 files" in refusal(session, ":submit 64.txt")
+    assert "64 files" in framed(session, ":submit 64.txt")
     assert len(course.of(ann, 2)) == 64 and course.versions(ann) == [1, 2]
     assert course.rest(ann) == set()
     assert session.run(":submit").count("receipt") == 64
@@ -258,12 +258,12 @@ def test_the_clock_of_the_host_decides(clock, maker, ann):
     write(s, "a.py", "1")
     submit(s, "a.py")
     clock(7200)
-    said = refusal(s, ":submit a.py")
+    said = framed(s, ":submit a.py")
     assert "exercise 4 was due" in said and "nothing was handed in" in said
     assert "receipt" in s.run(":submit") and course.versions(ann) == [1]
     # A deadline that has passed stays past.
     clock(0)
-    said = refusal(s, ":submit a.py")
+    said = framed(s, ":submit a.py")
     assert "which has passed, though this host's clock was set back" in said
     assert course.versions(ann) == [1]
     # An administrator may give more time.
@@ -299,14 +299,14 @@ def test_the_quota_counts_all_versions(course, ann, session):
     session.run("for n, k in ('a', 30), ('b', 100):"
                 " _ = open(n, 'w').write('x' * k * 1024)")
     submit(session, "a")
-    said = refusal(session, ":submit a")
+    said = framed(session, ":submit a")
     assert "a has 30 KiB" in said and "64 KiB" in said and "18 KiB is left" \
         in said
-    assert "b has 100 KiB" in refusal(session, ":submit b")
+    assert "b has 100 KiB" in framed(session, ":submit b")
     assert course.versions(ann) == [1] and course.rest(ann) == set()
     course.set("quota = 0\n")
     write(session, "c", "")
-    assert "all versions" in refusal(session, ":submit c")
+    assert "all versions" in framed(session, ":submit c")
 
 
 def test_the_quota_counts_what_versions_take_beside_the_files(course, ann):
@@ -365,7 +365,7 @@ def test_a_full_disk_leaves_what_was_there(course, ann, session):
     session.run("for n, k in ('a', 100), ('b', 200), ('c', 40):"
                 " _ = open(n, 'w').write('x' * k * 1024)")
     submit(session, "a")
-    said = refusal(session, ":submit b")
+    said = framed(session, ":submit b")
     assert "No space left" in said and "is kept" in said, said
     assert seen.versions(ann) == [1] and seen.rest(ann) == set()
     submit(session, "c")
@@ -447,7 +447,7 @@ def test_a_file_that_changes_meanwhile_is_not_handed_in(course, ann):
     s.enter("def change():\n    while True:\n        os.utime('a')\n")
     s.wait_prompt()
     s.run("threading.Thread(target=change, daemon=True).start()")
-    said = refusal(s, ":submit a")
+    said = framed(s, ":submit a")
     assert "a changed while it was copied" in said, said
     assert course.versions(ann) == []
     s.leave()
@@ -471,7 +471,7 @@ def test_what_others_have_put_there_is_not_used(
             os.chown(at, ann.uid, ann.uid)
         else:
             at.chmod(0o772)
-    said = refusal(session, ":submit a.py")
+    said = framed(session, ":submit a.py")
     words = {"link": "a link is in the way", "owned": f"to uid {ann.uid}",
              "open": "can be changed by others"}[what]
     assert words in said, said
@@ -482,7 +482,7 @@ def test_what_others_have_put_there_is_not_used(
 def test_a_place_that_is_not_mounted_is_not_made(course, ann, session):
     write(session, "a.py", "x")
     course.set(place=course.host.dir / "not-there")
-    assert "No such file" in refusal(session, ":submit a.py")
+    assert "No such file" in framed(session, ":submit a.py")
     assert not (course.host.dir / "not-there").exists()
 
 
@@ -520,7 +520,7 @@ def test_a_killed_service_ends_no_hand_in(course, ann, session):
     out, _ = p.communicate("\n", timeout=60)
     assert "a.py" in out and course.of(ann, 1) == {"a.py": "1234"}
     write(session, "b.py", "x")
-    said = refusal(session, ":submit b.py")
+    said = framed(session, ":submit b.py")
     assert "nothing was handed in" in said and "/run/cellblock/maker" in said
     course.host.start()
     submit(session, "b.py")
@@ -586,4 +586,4 @@ def test_what_cannot_be_collected_is_said(course, ann, bob, session):
     (course.home / ann.name / ".1").write_text("{")
     r = course.collect("python1/4", code=1)
     assert "b.py" in r.text and ann.name in r.said and "broken" in r.said
-    assert "broken" in refusal(session, ":submit a.py")
+    assert "broken" in framed(session, ":submit a.py")
