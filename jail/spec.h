@@ -115,7 +115,8 @@ struct spec_made {
 	const char *accounting; /* where ended() writes; or NULL */
 	/* Called as root, in the janitor, when no process of the session is
 	 * left, with the directory that its home was (borrowed). Not for one
-	 * made ahead. NULL: nobody wants the home. */
+	 * made ahead. It must end: the janitor waits for it, and has no clock.
+	 * NULL: nobody wants the home. */
 	void (*left)(const struct jail_spec *spec, int home);
 	const void *arg; /* for tell(), ended() and left() */
 };

@@ -33,9 +33,6 @@
 #define REMOVE_MS 30000
 /* For the last close of the front end's socket. */
 #define CLOSE_S 5
-/* For what becomes of the home, to its first step: left() sets the alarm anew.
- */
-#define LEFT_S 60
 /* The byte that comes with the home. No limit has this number. */
 #define HOME_COMES 0xff
 
@@ -171,10 +168,8 @@ static _Noreturn void janitor_run(
 	if (begun && made->ended)
 		tell_end(of, &used);
 	left = cgroup_remove(of->cgroup, REMOVE_MS, NULL) < 0;
-	if (begun && home >= 0) {
-		alarm(LEFT_S);
+	if (begun && home >= 0)
 		made->left(of->spec, home);
-	}
 	fd_drop(&home);
 	/* A process that does not die counts for its person, as long as it has
 	 * the lock, too. */

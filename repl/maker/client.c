@@ -229,7 +229,6 @@ static void take_home(const struct jail_spec *spec, int home)
 {
 	const struct maker_client *v = spec->made->arg;
 
-	policy_exam_ended(&v->cfg);
 	left_hand_in(&v->cfg, v->person.name, home);
 }
 

@@ -2,7 +2,8 @@
 /*
  * left.c - hands in what an exam's session leaves in its home
  *
- * Runs in:   root: the janitor of the session, when no process of it is left
+ * Runs in:   root: a child of the session's janitor, when no process of the
+ *            session is left
  * Holds:     the directory that the home was
  * Trusts:    the system's configuration, and the clock of the host. Names and
  *            bytes are a stranger's: jail_left_open() stays beneath the home
@@ -11,7 +12,8 @@
  *
  * The disk may be slow, and is not given up while it goes on: each step has an
  * alarm of its own. Files that are not there after MOST_MS are left out; the
- * rest is a version.
+ * rest is a version. A disk that hangs holds the child, which its alarm ends;
+ * the janitor writes that down.
  */
 #include "repl/maker/maker.h"
 
@@ -24,10 +26,12 @@
 #include "repl/lab/lab.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +45,8 @@
 #define LOCK_MS ((int)300 * 1000)
 /* After so long no file is begun or continued. */
 #define MOST_MS ((int64_t)600 * 1000)
+
+#define FAILED "%s: what the home has was not handed in at the end: "
 
 static void note(const struct place_draft *p, const char *path, const char *why)
 {
@@ -211,15 +217,33 @@ static int hand_in(struct place_draft *p, const struct config *cfg,
 	return r;
 }
 
-void left_hand_in(const struct config *cfg, const char *person, int home)
+static _Noreturn void run_child(
+	const struct config *cfg, const char *person, int home)
 {
 	struct place_draft p;
 	struct err e = {0};
 
+	alarm(STEP_S);
+	policy_exam_ended(cfg);
 	if (hand_in(&p, cfg, person, home, &e) < 0)
-		syslog(LOG_ERR,
-			"%s: what the home has was not handed in at the end: "
-			"%s",
-			person, e.msg);
+		syslog(LOG_ERR, FAILED "%s", person, e.msg);
 	place_close(&p);
+	_exit(0);
+}
+
+void left_hand_in(const struct config *cfg, const char *person, int home)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		run_child(cfg, person, home);
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		syslog(LOG_ERR, FAILED "%m", person);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		syslog(LOG_ERR, FAILED "a step of it took more than %d s",
+			person, STEP_S);
+	else if (WIFSIGNALED(status))
+		syslog(LOG_ERR, FAILED "signal %d ended it", person,
+			WTERMSIG(status));
 }

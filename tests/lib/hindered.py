@@ -60,6 +60,11 @@ def slow_disk(base):
             "HINDER_ALARM_DEN": "6"}
 
 
+def short_alarms(base):
+    """An environment in which an alarm of a minute comes after a second."""
+    return {"LD_PRELOAD": _library(base), "HINDER_ALARM_DEN": "60"}
+
+
 class Clocks:
     """The clocks that all processes of a test see."""
 

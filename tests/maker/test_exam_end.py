@@ -2,7 +2,6 @@
 """The end of an exam: the files that are handed in, and a transcript of root's;
 and the clock of the host, which may be set back."""
 import contextlib
-import fcntl
 import json
 import os
 import pathlib
@@ -84,11 +83,7 @@ def test_what_is_left_waits_for_another_hand_in(host, exam):
     """Longer than a person does who can try again."""
     ann, s = exam.sit()
     write(s, "a.py", "1")
-    there = exam.place / "python1/exam" / ann.name
-    there.mkdir(parents=True)
-    there.parent.chmod(0o700)
-    with open(there / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with exam.hand_in_locked(ann):
         s.type(":quit\r")
         time.sleep(13)
     s.wait_exit()

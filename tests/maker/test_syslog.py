@@ -7,7 +7,9 @@ import subprocess
 
 import pytest
 
+import hindered
 import hosttree
+from exams import Exam, write
 
 # All that a session needs of /dev, and a place for a socket.
 OWN_DEV = """mkdir $0/dev && mount --rbind /dev $0/dev && mount -t tmpfs x /dev &&
@@ -48,13 +50,19 @@ class Log:
         return found[0]
 
 
-@pytest.fixture(name="log")
-def _log(host):
+@pytest.fixture(name="first_log")
+def _first_log(host):
+    """Of a host on which nothing has started yet."""
     log = Log(host)
-    host.policy("[cell]\ntimeout = 1s\n")
-    host.start()
     yield log
     log.socket.close()
+
+
+@pytest.fixture(name="log")
+def _log(host, first_log):
+    host.policy("[cell]\ntimeout = 1s\n")
+    host.start()
+    return first_log
 
 
 def test_who_came_from_where_and_how_it_ended(host, log):
@@ -111,3 +119,17 @@ def test_nothing_is_logged_where_that_is_off(host, log):
     assert ann.run("-c", "print(1)").out == b"1\n"
     log.until(rf"{ann.name}: program started")
     assert not [x for x in log.lines if "session 1 started" in x], log.lines
+
+
+def test_what_hangs_at_an_exams_end_is_said(host, first_log):
+    """The hand-in is lost, and the log says so."""
+    short = hindered.short_alarms(host.dir)
+    host.under = ["env", *(f"{k}={v}" for k, v in short.items())]
+    exam = Exam(host)
+    ann, s = exam.sit()
+    write(s, "a.py", "1")
+    with exam.hand_in_locked(ann):
+        s.leave()
+        first_log.until(
+            rf"{ann.name}: what the home has was not handed in at the end: "
+            r"a step of it took more than 60 s$")
