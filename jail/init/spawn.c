@@ -44,6 +44,7 @@ static const char *const env_fixed[] = {
 	"LC_ALL=C.UTF-8",
 	"TMPDIR=/tmp",
 	"XDG_CACHE_HOME=/tmp/cache",
+	"LESS=FR", /* what fits on the screen needs no key */
 	"LESSHISTFILE=-",
 	"MPLBACKEND=Agg",
 	"MPLCONFIGDIR=/tmp/matplotlib",

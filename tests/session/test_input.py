@@ -123,6 +123,11 @@ def test_help_pager_works(session):
     assert session.run("1 + 1") == "2"
 
 
+def test_what_fits_on_the_screen_needs_no_key_of_a_pager(session):
+    assert "Return the number of items" in session.run("help(len)")
+    assert session.run("1 + 1") == "2"
+
+
 def test_readline_draws_a_line_that_is_longer_than_the_terminal(session):
     session.run("import readline")
     row = session.enter("x = input('? ')")
