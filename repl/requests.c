@@ -20,6 +20,7 @@
 #include "repl/serve/serve.h"
 #include "repl/term/term.h"
 
+#include <jansson.h>
 #include <stdio.h>
 
 /* Confine the front end. It may still read home.skeleton, and nothing else. */
@@ -31,6 +32,9 @@ static void confine_requests(
 
 	if (r->cfg.skeleton)
 		sandbox.v[sandbox.n++].path = r->cfg.skeleton;
+	/* jansson reads /dev/urandom for its hash tables, so that no client can
+	 * choose names that meet in one bucket. Inside it could not. */
+	json_object_seed(0);
 	run_must_for_jail(jail_sandbox_enter(&sandbox, e), e);
 }
 
