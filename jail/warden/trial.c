@@ -52,7 +52,7 @@ static int await_answer(
 }
 
 /* 0, -1 where it cannot be confined, or SESSION_OVER. */
-static int confine(struct warden *w, pid_t pid)
+static int confine_trial(struct warden *w, pid_t pid)
 {
 	struct wire_init m;
 	int r = link_ask_pid(&w->link, INIT_CONFINE, pid) < 0
@@ -119,7 +119,7 @@ int trial_ask(struct warden *w, const struct trial_question *q,
 	if (r != 1)
 		return r == 0 ? TRIAL_NO_COPY : r;
 	pid = m->wire.pid;
-	r = confine(w, pid);
+	r = confine_trial(w, pid);
 	if (r == 0)
 		r = ask_copy(w, sock, pid, q, m);
 	else if (r == -1)

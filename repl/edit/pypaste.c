@@ -63,7 +63,7 @@ static size_t continuation_length(const wchar_t *s, size_t n, bool ipython)
 	return more ? i + more : 0;
 }
 
-static size_t line_end(const wchar_t *s, size_t n, size_t at)
+static size_t end_of_line(const wchar_t *s, size_t n, size_t at)
 {
 	while (at < n && s[at] != '\n')
 		at++;
@@ -78,7 +78,7 @@ static bool read_transcript(const wchar_t *s, size_t n, struct utf8_wide *out)
 	if (!prompt_length(s + indent, n - indent))
 		return false;
 	for (size_t at = 0; at < n; at = end) {
-		end = line_end(s, n, at);
+		end = end_of_line(s, n, at);
 		skip = count_blanks(s + at, end - at);
 		at += skip < indent ? skip : indent;
 		skip = prompt_length(s + at, end - at);

@@ -37,7 +37,7 @@ struct service_place {
 };
 
 struct service {
-	struct listen listen;
+	struct listener listen;
 	struct service_place *places; /* shared with the children */
 	int signals;		      /* a signalfd */
 	struct spares spares;

@@ -78,8 +78,8 @@ static int fail_to_listen(const char *where, const char *in_use, struct err *e)
 }
 
 /* Listen at unix:PATH. `mask` is the umask for the socket. */
-static int open_unix(struct listen *l, const char *where, int type, mode_t mask,
-	struct err *e)
+static int open_unix(struct listener *l, const char *where, int type,
+	mode_t mask, struct err *e)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	const char *path = where + strlen("unix:");
@@ -147,7 +147,7 @@ static bool is_local(const struct sockaddr_storage *a)
 }
 
 /* Append an address to `shown`, as --serve takes it. */
-static void show_address(struct listen *l, const struct sockaddr_storage *a)
+static void show_address(struct listener *l, const struct sockaddr_storage *a)
 {
 	const struct sockaddr_in *v4 = (const void *)a;
 	const struct sockaddr_in6 *v6 = (const void *)a;
@@ -175,7 +175,7 @@ static void show_address(struct listen *l, const struct sockaddr_storage *a)
 	}
 }
 
-static int open_tcp(struct listen *l, const struct addrinfo *a,
+static int open_tcp(struct listener *l, const struct addrinfo *a,
 	const char *where, struct err *e)
 {
 	int on = 1;
@@ -230,7 +230,7 @@ static bool is_listening(int fd, int type)
 
 /* sd_listen_fds(3): the sockets are the descriptors from 3 on, if LISTEN_PID is
  * ours. */
-static int take_passed(struct listen *l, int type, struct err *e)
+static int take_passed(struct listener *l, int type, struct err *e)
 {
 	long pid = take_env_number("LISTEN_PID"),
 	     n = take_env_number("LISTEN_FDS");
@@ -259,7 +259,7 @@ static int take_passed(struct listen *l, int type, struct err *e)
 
 /* ---- open, close ---- */
 
-static int open_where(struct listen *l, const char *where, struct err *e)
+static int open_where(struct listener *l, const char *where, struct err *e)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
@@ -285,7 +285,7 @@ static int open_where(struct listen *l, const char *where, struct err *e)
 
 /* Complete `l`. Accepted sockets inherit SO_KEEPALIVE, which ends connections
  * to clients that have vanished. */
-static int finish_listen(struct listen *l, struct err *e)
+static int finish_listen(struct listener *l, struct err *e)
 {
 	int on = 1;
 
@@ -312,12 +312,12 @@ static int refuse_both(
 	return err_hint(e, "leave out the address, or the .socket unit");
 }
 
-int listen_open_packets(struct listen *l, const char *path,
+int listen_open_packets(struct listener *l, const char *path,
 	const char *otherwise, struct err *e)
 {
 	char where[128];
 
-	*l = (struct listen){0};
+	*l = (struct listener){0};
 	if (take_passed(l, SOCK_SEQPACKET, e) < 0)
 		return -1;
 	if (l->n > 0 && path)
@@ -330,9 +330,9 @@ int listen_open_packets(struct listen *l, const char *path,
 		       : finish_listen(l, e);
 }
 
-int listen_open(struct listen *l, const char *where, struct err *e)
+int listen_open(struct listener *l, const char *where, struct err *e)
 {
-	*l = (struct listen){0};
+	*l = (struct listener){0};
 	if (take_passed(l, SOCK_STREAM, e) < 0)
 		return -1;
 	if (l->n > 0 && where)
@@ -369,7 +369,7 @@ bool listen_is_local_name(const char *host)
 /* The kernel closes what a killed process leaves from the highest descriptor
  * down. Where the listening sockets go last, a proxy connects once more for
  * each connection that ends, and sends requests that never run. */
-void listen_raise(struct listen *l, int lowest)
+void listen_raise(struct listener *l, int lowest)
 {
 	for (int i = 0; i < l->n; i++) {
 		int fd = fcntl(l->fds[i], F_DUPFD_CLOEXEC, lowest);
@@ -381,7 +381,7 @@ void listen_raise(struct listen *l, int lowest)
 	}
 }
 
-void listen_close(struct listen *l)
+void listen_close(struct listener *l)
 {
 	while (l->n > 0)
 		close(l->fds[--l->n]);
@@ -389,7 +389,7 @@ void listen_close(struct listen *l)
 
 void listen_remove(void *arg)
 {
-	const struct listen *l = arg;
+	const struct listener *l = arg;
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 
 	if (!l->path)

@@ -52,7 +52,7 @@ struct serve {
 	struct config cfg; /* borrows its texts and lists */
 	struct pythons pythons;
 	struct request_rules rules;
-	struct listen listen;
+	struct listener listen;
 	struct access *log;
 	struct pool *pool;
 	struct store *store;

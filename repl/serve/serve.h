@@ -59,7 +59,7 @@ int serve_close(struct serve *s, struct err *e);
 #define LISTEN_MAX 8
 
 /* The sockets where we listen. Caller's storage. */
-struct listen {
+struct listener {
 	int fds[LISTEN_MAX];
 	int n;
 	char shown[256];  /* the addresses, as --serve takes them */
@@ -70,21 +70,21 @@ struct listen {
 /* Listen at ADDRESS:PORT (a numeric address, IPv6 in brackets; the kernel
  * chooses a free port for 0) or unix:PATH. NULL: at the sockets that a service
  * manager passed, or else at the default. 0, or -1 with e. */
-int listen_open(struct listen *l, const char *where, struct err *e);
+int listen_open(struct listener *l, const char *where, struct err *e);
 
 /* Listen for messages (SOCK_SEQPACKET) of everybody on this host. 1: at the
  * sockets that a service manager passed; 0: at `path`, or at `otherwise` where
  * `path` is NULL; -1 with e. */
-int listen_open_packets(struct listen *l, const char *path,
+int listen_open_packets(struct listener *l, const char *path,
 	const char *otherwise, struct err *e);
 
 /* Move the sockets to free descriptors from `lowest` on. */
-void listen_raise(struct listen *l, int lowest);
+void listen_raise(struct listener *l, int lowest);
 
-void listen_close(struct listen *l);
+void listen_close(struct listener *l);
 
 /* Remove the socket that listen_open() made in the file system, if nobody
- * listens there. `arg` is a struct listen, which may be closed. */
+ * listens there. `arg` is a struct listener, which may be closed. */
 void listen_remove(void *arg);
 
 /* True if the Host of a request is a loopback address or "localhost". */
