@@ -16,7 +16,7 @@
 /* relay_flush() gives up a terminal that takes no byte for FLUSH_MS; after a
  * signal that ends us, for FLUSH_END_MS. */
 #define FLUSH_MS 10000
-#define FLUSH_END_MS 500
+#define FLUSH_END_MS 2000
 /* A tty takes 4,095 bytes of a line. It gets a longer line in parts, each ended
  * by an end of file. No reader asks for exactly PART_MAX bytes: it would see
  * the end of the file. */

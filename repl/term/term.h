@@ -594,7 +594,7 @@ void relay_hold(struct relay *r);
 int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms);
 
 /* Write the output that waits, and take only signals meanwhile. Give up when
- * the terminal takes no byte for ten seconds, or for half a second after a
+ * the terminal takes no byte for ten seconds, or for two seconds after a
  * signal that ends us. */
 void relay_flush(struct relay *r);
 
