@@ -99,7 +99,8 @@ def test_while_the_first_runs_a_repeated_one_is_told_to_wait(lasting):
 
 def test_a_client_that_went_gets_its_answer_when_it_comes_again(serve):
     server = serve("-s", "serve.concurrent=1")
-    body = {"code": "import time; time.sleep(1); " + TOKEN}
+    body = {"code": "import time; time.sleep(1); " + TOKEN,
+            "timeout_ms": 20000}
     with ask(server, "/v1/execute", body, "gone"):
         server.await_running()
     r = until_answered(server, "/v1/execute", body, "gone")
