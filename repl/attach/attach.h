@@ -460,9 +460,6 @@ const struct registry_entry *registry_find(
 /* Print the list for --sessions. 0, or -1: no memory. */
 int registry_print(const struct registry *r, bool json, int width, FILE *f);
 
-/* True if the session answers, and is detached or long without a key. */
-bool registry_is_offered(const struct registry_entry *r);
-
 /* If sessions are offered, ask on the terminal which one to go back to. At a
  * login all are offered: sshd finds a line that is dead late. If the person has
  * `most` sessions, all are offered, also to be ended for a new one. */

@@ -251,11 +251,17 @@ static bool is_named(const struct registry_entry *v, const char *id)
 	return is_own(v) && has_number(v, id);
 }
 
+/* True if the session answers, and is detached or long without a key. */
+static bool is_offered(const struct registry_entry *v)
+{
+	return v->answered && !v->part &&
+	       (v->status.away_ms >= 0 || v->status.idle_ms > SILENT_MS);
+}
+
 static bool is_in_offer(
 	const struct registry *r, const struct registry_entry *v)
 {
-	return r->full || r->login ? v->answered && !v->part
-				   : registry_is_offered(v);
+	return r->full || r->login ? v->answered && !v->part : is_offered(v);
 }
 
 /* How many sessions are offered; *last is the last of them. */
@@ -329,12 +335,6 @@ const struct registry_entry *registry_find(
 		return found;
 	refuse_name(r, id, n, e);
 	return NULL;
-}
-
-bool registry_is_offered(const struct registry_entry *v)
-{
-	return v->answered && !v->part &&
-	       (v->status.away_ms >= 0 || v->status.idle_ms > SILENT_MS);
 }
 
 /* Whole seconds, minutes or hours; at least a second. */
@@ -542,7 +542,7 @@ static enum registry_choice choose_session(const struct registry *r,
 static bool all_are_in_use(const struct registry *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (registry_is_offered(&r->v[i]))
+		if (is_offered(&r->v[i]))
 			return false;
 	return true;
 }

@@ -228,7 +228,6 @@ bool scribe_is_asked(const struct scribe_ask *ask, size_t n);
 /* Begin the file; end what was not run. 0, or -1 with e. */
 int scribe_open(struct scribe *s, const struct config *cfg,
 	const struct scribe_of *of, struct err *e);
-void scribe_close(struct scribe *s);
 
 /* Write down what comes over `sock`, until its other end is closed. */
 _Noreturn void scribe_run(struct scribe *s, int sock);

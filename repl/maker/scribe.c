@@ -101,12 +101,6 @@ int scribe_open(struct scribe *s, const struct config *cfg,
 	return 0;
 }
 
-void scribe_close(struct scribe *s)
-{
-	fd_drop(&s->file);
-	fd_drop(&s->lock);
-}
-
 /* Tell the front end that there is a gap. It reads that at its next cell. */
 static void complain(int sock, int error)
 {

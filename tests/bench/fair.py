@@ -55,12 +55,6 @@ def show(what, times):
                 for q in (.5, .95, 1)), len(times))
 
 
-def oom_kills():
-    with open("/proc/vmstat") as f:
-        return sum(int(line.split()[1]) for line in f
-                   if line.startswith("oom_kill "))
-
-
 def table(seconds, kinds):
     lab = Lab(1 + MANY[-1])
     quiet, *others = lab.people
