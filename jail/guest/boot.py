@@ -77,7 +77,7 @@ def program(source, done=lambda: None):
     if e is None:
         return
     if S.how != "exit":
-        S.linecache, S.traceback = stdlib("linecache"), stdlib("traceback")
+        load_traceback()
         show(e)
         sys.excepthook = lambda *_: None
         if S.how != "interrupted":

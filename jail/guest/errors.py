@@ -15,14 +15,20 @@ def report(e):
     if S.how == "exit":
         call(exit_status, e)
         return
-    try:  # outside call(): no interrupt cuts an import in half
+    load_traceback()  # outside call(): no interrupt cuts an import in half
+    if call(show, e):
+        call(lambda: tell(bare(e)))
+
+
+def load_traceback():
+    """show() does without it where the cell has left no memory, or no
+    descriptor, to load it"""
+    try:
         if S.traceback is None:
             S.linecache = stdlib("linecache")
             S.traceback = stdlib("traceback")
     except Exception:
-        pass  # show() does without
-    if call(show, e):
-        call(lambda: tell(bare(e)))
+        pass
 
 
 def exit_status(e):
@@ -146,7 +152,7 @@ def bare(e):
                 code.co_filename, tb.tb_lineno, code.co_name))
         tb = tb.tb_next
     try:
-        said = ": %s" % e
+        said = ": %s" % e if str(e) else ""
     except Exception:
         said = ""
     if lines:

@@ -56,6 +56,21 @@ def test_a_traceback_is_shown_even_if_the_cell_has_broken_stderr():
     assert r.returncode == 1
 
 
+@pytest.mark.parametrize("cell", [
+    "import resource as r\nr.setrlimit(r.RLIMIT_NOFILE, (3, 3))",
+    "import sys\nsys.meta_path.clear()",
+    "import sys\nsys.modules['traceback'] = None"])
+@pytest.mark.parametrize("fails, said", [
+    ("1/0", "ZeroDivisionError: division by zero"),
+    ("raise MemoryError", "MemoryError")])
+def test_an_error_is_shown_even_if_nothing_can_be_loaded(cell, fails, said):
+    r = program(cell + "\n" + fails)
+    assert r.stderr == ('Traceback (most recent call last):\n'
+                        '  File "<cell 1>", line 3, in <module>\n'
+                        f'{said}\n')
+    assert r.returncode == 1
+
+
 def test_a_program_cell_holds_no_descriptor_of_the_driver():
     r = program("import os; sorted(os.listdir('/proc/self/fd'))")
     assert r.stdout == "['0', '1', '2', '3']\n"  # 3: the directory
