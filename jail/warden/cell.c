@@ -117,7 +117,8 @@ static void write_source(struct cell *c)
 		c->at += (size_t)n;
 }
 
-/* The session's CPU time before. */
+/* The session's CPU time before: the most that was seen. A sum over processes
+ * may have fallen (tally_add_cpu()), and rises again while the cell runs. */
 static int64_t note_start(struct cell *c)
 {
 	struct warden *w = c->w;
@@ -129,7 +130,7 @@ static int64_t note_start(struct cell *c)
 	c->hits_start = u->limit_hits;
 	c->fork_fails_start = u->fork_fails;
 	c->peak_start = warden_jail_peak(&w->jail);
-	return u->cpu_ms;
+	return w->jail.cpu_ms;
 }
 
 /* ---- what ends it ---- */
@@ -397,7 +398,7 @@ static int settle_leftovers(struct cell *c)
 	/* Not every kernel forgets a peak: only a new one is known to be its.
 	 */
 	d->peak_is_its = u.peak_bytes > c->peak_start;
-	d->cpu_ms = u.cpu_ms - c->watch.cpu_start_ms;
+	d->cpu_ms = watch_cpu_ms(&c->watch, u.cpu_ms);
 	if (!is_alive_after(d->how))
 		return 0;
 	tell_oom(c, &u);

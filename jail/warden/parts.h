@@ -576,6 +576,9 @@ LINK_CHECKED int watch_serve(struct watch *wa, struct warden *w);
 /* Milliseconds left of its clocks. */
 int64_t watch_left_ms(const struct watch *wa, const struct limits *l);
 
+/* CPU time of its own, when that of the session is `now_ms`. */
+int64_t watch_cpu_ms(const struct watch *wa, int64_t now_ms);
+
 /* Milliseconds that it ran, pauses left out. */
 int64_t watch_wall_ms(const struct watch *wa);
 

@@ -171,9 +171,15 @@ void watch_ready(struct watch *wa, struct warden *w)
 	interrupt_jail(wa, w);
 }
 
+/* The sum over processes may have fallen since the start. */
+int64_t watch_cpu_ms(const struct watch *wa, int64_t now_ms)
+{
+	return now_ms > wa->cpu_start_ms ? now_ms - wa->cpu_start_ms : 0;
+}
+
 static void charge_time(struct watch *wa, struct warden *w, int64_t cpu_ms)
 {
-	wa->cpu_ms = cpu_ms - wa->cpu_start_ms;
+	wa->cpu_ms = watch_cpu_ms(wa, cpu_ms);
 	wa->worked_ms = wa->cpu_ms + wa->unseen_ms + others_cpu_ms(w) -
 			wa->others_start_ms;
 }

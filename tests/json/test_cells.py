@@ -88,6 +88,34 @@ def test_a_limit_that_a_cell_survives_is_told(ev):
     assert r[2]["output"] == "5\n" and r[2]["limit"] is None
 
 
+# Nobody takes over the CPU time of these when they end.
+BURNS = """import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+children = []
+def burn():
+    for i in range(2):
+        children.append(os.fork())
+        if children[-1] == 0:
+            while time.process_time() < 0.5: pass
+            os.write(wrote, b"x")
+            time.sleep(600)
+    while len(os.read(read, 1)) + len(os.read(read, 1)) < 2: pass
+def end():
+    while children: os.kill(children.pop(), 9)
+read, wrote = os.pipe()
+"""
+
+
+def test_the_end_of_a_process_gives_no_cpu_time_and_takes_none(ev):
+    rounds = [{"code": code} for code in ("burn()", "end()", "1")] * 4
+    r = ev(START, {"code": BURNS}, *rounds)[2:]
+    assert all(a["how"] == "ok" for a in r), r
+    burnt, ended, after = ([a["cpu_ms"] for a in r[i::3]] for i in range(3))
+    assert min(burnt) > 500, burnt
+    assert min(ended) >= 0 and max(ended) < 500, ended
+    assert min(after) >= 0 and max(after) < 500, after
+
+
 @pytest.mark.sampled
 def test_a_crash_with_a_thread_is_a_crash(ev):
     crash = ("import os, threading, time\nthreading.Thread("
