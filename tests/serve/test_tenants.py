@@ -148,6 +148,8 @@ HOSTILE = {
     "empty": (b"", "holds no word"),
     "blanks": (b" \n\t\r\n", "holds no word"),
     "comments": (b"# a\n# b\n", "holds no token"),
+    "a comment": (b"# the tokens come here\n", "holds no token"),
+    "an empty comment": (b"#\n", "holds no token"),
     "huge": (b"ann: apple\n" * 10000, "larger than 65536 bytes"),
     "NUL": (b"ann: apple\nbob: ba\0nana\n", "NUL"),
     "a NUL at the end": (b"sesame\0", "NUL"),

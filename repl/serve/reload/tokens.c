@@ -183,12 +183,14 @@ static int take_lines(struct tokens *t, struct err *e)
 	return t->n > 0 ? 0 : err_set(e, "it holds no token");
 }
 
-/* True if the text, without blanks at its end, is one token without a name. */
+/* True if the text, without blanks at its end, is one token without a name. A
+ * comment is none: anybody may know the words of a template. */
 static bool is_bare(const char *text)
 {
 	const char *colon = strchr(text, ':');
+	bool comments = *text == '#' && (!text[1] || strchr(BLANKS, text[1]));
 
-	return !strchr(text, '\n') &&
+	return !comments && !strchr(text, '\n') &&
 	       !(colon && colon[1] && strchr(BLANKS, colon[1]));
 }
 
