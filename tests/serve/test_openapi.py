@@ -72,6 +72,16 @@ def test_it_has_every_path_and_no_other(document):
     assert set(operations(document)) == served
 
 
+def test_it_has_the_statuses_of_an_idempotency_key(document):
+    """docs/JSON.md has them under "with an Idempotency-Key"."""
+    for (method, path), operation in operations(document).items():
+        keyed = any(p["name"] == "Idempotency-Key"
+                    for p in operation.get("parameters", ()))
+        assert keyed == (method == "POST"), path
+        assert not keyed or {"409", "422", "507"} <= set(
+            operation["responses"]), path
+
+
 def test_its_examples_are_answered_well(server, document):
     jsonschema = pytest.importorskip("jsonschema")
     session = server("POST", "/v1/sessions", {}).json["id"]
