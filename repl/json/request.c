@@ -293,9 +293,18 @@ static int check_args(
 		len = strlen(r->args[i]) + 1;
 		total += len;
 	}
-	if (len <= ARG_BYTES_MAX && total <= ARGS_BYTES_MAX && n <= ARGS_MAX)
-		return 0;
-	return request_refuse(why, invalid, "the arguments are too long");
+	if (len > ARG_BYTES_MAX)
+		return request_refuse(why, invalid,
+			"an argument, as 'input' is, is longer than %d bytes",
+			ARG_BYTES_MAX - 1);
+	if (n > ARGS_MAX)
+		return request_refuse(why, invalid,
+			"there are more than %d arguments", ARGS_MAX);
+	if (total > ARGS_BYTES_MAX)
+		return request_refuse(why, invalid,
+			"the arguments are longer than %d bytes together",
+			ARGS_BYTES_MAX);
+	return 0;
 }
 
 /* Take the interpreter that the request names, if it may be used. In a locked
@@ -440,7 +449,9 @@ static int check_variables(struct request_refusal *why, json_t *variables)
 		if (is_identifier(name))
 			continue;
 		strbuf_puts(&why->description, "variables: ");
-		return refuse_key(why, name, " is not a name");
+		return refuse_key(why, name,
+			" is not a name of ASCII letters, digits and "
+			"underscores, or it has two at both ends");
 	}
 	return 0;
 }
@@ -452,8 +463,10 @@ static int take_timeout(struct request *r, const struct request_rules *rules,
 	json_int_t most = rules->limits->cell_wall_ms;
 
 	r->timeout_ms = v ? json_integer_value(v) : most;
-	if (r->timeout_ms < 1)
+	if (r->timeout_ms < 1) {
+		strbuf_puts(&why->description, "timeout_ms: ");
 		return refuse_value(why, v, "is less than the minimum of 1");
+	}
 	if (r->timeout_ms > most)
 		return request_refuse(why, invalid,
 			"timeout_ms exceeds maximum of %lld ms",
@@ -512,8 +525,9 @@ static int take_ours(struct request *r, const struct request_rules *rules,
 	r->code = json_string_value(code);
 	r->code_n = json_string_length(code);
 	if ((int64_t)r->code_n > rules->limits->source_bytes)
-		return request_refuse(
-			why, invalid, "code: longer than cell.source");
+		return request_refuse(why, invalid,
+			"code: longer than cell.source, %lld bytes",
+			(long long)rules->limits->source_bytes);
 	r->bundles = json_is_true(json_object_get(r->root, "mime"));
 	r->works = rules->works;
 	take_input(r);

@@ -341,6 +341,16 @@ static void answer_early(struct exchange *x)
 	end_exchange(x);
 }
 
+static void refuse_long(struct exchange *x)
+{
+	char words[80];
+
+	snprintf(words, sizeof(words),
+		"the request is longer than serve.request, %zu bytes",
+		x->http->rules.body);
+	add_words(x, 413, words);
+}
+
 static const char many[] = "too many long requests are on their way";
 static const char no_body[] = "no body is expected here";
 
@@ -357,7 +367,7 @@ static void take_head(void *arg, struct connections_client *c)
 	n = connections_head(c)->length;
 	h->rules.calls->head(h->rules.calls->arg, x);
 	if (!x->status && x->keeps && n != FRAMING_CHUNKS && n > h->rules.body)
-		add_words(x, 413, "the request is too long (serve.request)");
+		refuse_long(x);
 	if (!x->status && !x->keeps && !x->form && n != FRAMING_CHUNKS &&
 		n > UNWANTED_BYTES)
 		add_words(x, 413, no_body);
@@ -423,7 +433,7 @@ static void keep_body(struct exchange *x, const char *p, size_t n)
 	struct http *h = x->http;
 
 	if (n > h->rules.body - x->body.n) {
-		add_words(x, 413, "the request is too long (serve.request)");
+		refuse_long(x);
 	} else if (!make_room(h, n, x)) {
 		http_add_header(x, "Retry-After", "1");
 		add_words(x, 503, many);

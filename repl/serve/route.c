@@ -169,12 +169,12 @@ static void submit_job(struct route *r, struct exchange *x, struct request *q,
 	execute_release(files);
 }
 
+static const char empty[] = "Could not parse an empty JSON body";
 static const char too_deep[] =
 	"it is nested more than 200 deep, or has too many values or keys";
 
 static void post_eval(struct route *r, struct exchange *x)
 {
-	static const char empty[] = "Could not parse an empty JSON body";
 	static const char session[] =
 		"session: only in a stream of requests (--eval)";
 	const struct strbuf *body = http_body(x);
@@ -409,10 +409,11 @@ static void serve_body(
 		return;
 	rules.session = true;
 	rules.limits = sessions_limits(se);
-	if (body->n && request_is_deep(body->s, body->n))
+	if (body->n == 0)
+		refuse_request(x, 422, empty);
+	else if (request_is_deep(body->s, body->n))
 		refuse_request(x, 422, too_deep);
-	else if (request_parse(
-			 &q, body->n ? body->s : "", body->n, &rules, &why) < 0)
+	else if (request_parse(&q, body->s, body->n, &rules, &why) < 0)
 		refuse_request(
 			x, 422, why.description.s ? why.description.s : "");
 	else if (q.form != form)
@@ -752,7 +753,9 @@ static bool check_type(struct exchange *x)
 
 	if (type ? is_json(type) : !is_v1(http_path(x)) || !http_has_body(x))
 		return true;
-	if (is_v1(http_path(x))) {
+	if (!strncmp(http_path(x), SESSIONS, strlen(SESSIONS) - 1)) {
+		refuse_request(x, 422, "Content-Type must be application/json");
+	} else if (is_v1(http_path(x))) {
 		execute_add_no_object(&b);
 		answer_json(x, 422, &b);
 	} else {
@@ -793,7 +796,9 @@ void route_head(void *arg, struct exchange *x)
 		refuse_method(x, allowed);
 	} else if (!p->open && !is_authorized(r, x)) {
 		http_add_header(x, "WWW-Authenticate", "Bearer");
-		refuse_request(x, 401, NULL);
+		refuse_request(x, 401,
+			"Authorization must be Bearer and a token of "
+			"serve.token_file");
 	} else if (!p->open && is_elsewhere(r, x, p)) {
 		refuse_request(
 			x, 403, "/metrics is for the token of 'metrics'");

@@ -43,7 +43,7 @@ static int check_object(const struct request_field *fields, json_t *o,
 	json_t *v;
 
 	if (!json_is_object(o))
-		return request_refuse(why, invalid, "expected an object");
+		return request_refuse(why, invalid, "the body must be an object of JSON");
 	json_object_foreach(o, name, v)
 	{
 		if (check_field(fields_find(fields, name), name, v, why) < 0)
@@ -64,7 +64,7 @@ static json_t *parse_body(const struct strbuf *body,
 	json_t *root;
 
 	if (body->n == 0 || request_is_deep(body->s, body->n)) {
-		request_refuse(why, invalid, "expected an object");
+		request_refuse(why, invalid, "the body must be an object of JSON");
 		return NULL;
 	}
 	root = json_loadb(

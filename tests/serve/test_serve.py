@@ -324,6 +324,7 @@ def test_a_token_is_asked_for(serve, cb):
             {"Authorization": "Bearer sesamesesame"}:
         r = server("POST", "/eval", b'{"input": "1"}', {**JSON, **headers})
         assert r.status == 401 and r.headers["WWW-Authenticate"] == "Bearer"
+        assert "Bearer and a token" in r.json["description"], r
     r = server("POST", "/eval", b'{"input": "1"}',
                {**JSON, "Authorization": "Bearer sesame"})
     assert r.status == 200

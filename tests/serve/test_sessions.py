@@ -661,7 +661,7 @@ def test_ids_cannot_be_guessed(server):
 
 def test_bodies_out_of_order_are_refused(session):
     for body, words in (
-            (b"", "Could not parse"), (b"{", "Could not parse"),
+            (b"", "an empty JSON body"), (b"{", "Could not parse"),
             (b"[]", ""), (b"{}", ""), (b'{"code": 1}', "is not of type"),
             (b'{"undo": 1}', "'code' is a required"),
             (b'{"code": "1", "code": "2"}', "duplicate"),
@@ -673,7 +673,8 @@ def test_bodies_out_of_order_are_refused(session):
         r = session("POST", "/cells", body, JSON)
         assert r.status == 422 and words in r.json["detail"], (body, r)
     assert session("POST", "/cells", b"code=1",
-                   {"Content-Type": "text/plain"}).status == 422
+                   {"Content-Type": "text/plain"}).json == {
+                       "detail": "Content-Type must be application/json"}
     assert session("POST", "/undo", {"code": "1"}).status == 422
     assert session.server("POST", SESSIONS, b"x=1", {
         "Content-Type": "application/x-www-form-urlencoded"}).status == 422

@@ -182,6 +182,9 @@ static void each_is_told(const struct told *t, size_t n, const char *title)
 	each_is_told(t, sizeof(t) / sizeof((t)[0]), title)
 
 #define INVALID "Request data failed validation: "
+#define NO_NAME                                                                \
+	" is not a name of ASCII letters, digits and underscores, or it has "  \
+	"two at both ends"
 #define FILE_IS "Request file is invalid: "
 
 /* clang-format off */
@@ -311,7 +314,7 @@ static const struct told of_ours[] = {
 	{"{\"code\": \"\", \"stdin\": 5}",
 		INVALID "stdin: 5 is not of type 'string'"},
 	{"{\"code\": \"\", \"timeout_ms\": 0}",
-		INVALID "0 is less than the minimum of 1"},
+		INVALID "timeout_ms: 0 is less than the minimum of 1"},
 	{"{\"code\": \"\", \"timeout_ms\": 10001}",
 		INVALID "timeout_ms exceeds maximum of 10000 ms"},
 	{"{\"code\": \"\", \"timeout_ms\": 1.0}",
@@ -325,9 +328,9 @@ static const struct told of_ours[] = {
 		INVALID "variables: [] is not of type 'object'"},
 	{"{\"code\": \"\", \"variables\": {\"_a1\": []}}", NULL},
 	{"{\"code\": \"\", \"variables\": {\"1a\": 1}}",
-		INVALID "variables: '1a' is not a name"},
+		INVALID "variables: '1a'" NO_NAME},
 	{"{\"code\": \"\", \"variables\": {\"__doc__\": 1}}",
-		INVALID "variables: '__doc__' is not a name"},
+		INVALID "variables: '__doc__'" NO_NAME},
 	{"{\"session\": true}", NULL},
 	{"{\"session\": true, \"input\": \"\"}",
 		INVALID "session: goes alone, on the first line of a "
