@@ -429,7 +429,7 @@ struct put {
 	struct put_file *files; /* owned */
 	size_t n;		/* of them */
 	size_t at;		/* of the request's files */
-	char message[1200];	/* PUT_REFUSED, as snekbox has it */
+	char message[1200];	/* PUT_REFUSED, in snekbox's words */
 	struct err err;		/* PUT_LOST */
 };
 

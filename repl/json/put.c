@@ -25,6 +25,8 @@
 /* Longest turn, not counting its last file. */
 #define TURN_MS 3
 
+static const char other_error[] = "OSError";
+
 /* The name of Python's exception for an errno. */
 static const char *find_exception(int code)
 {
@@ -43,7 +45,7 @@ static const char *find_exception(int code)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (names[i].code == code)
 			return names[i].name;
-	return "OSError";
+	return other_error;
 }
 
 /* Copy the file of the store in pieces, or write the content of the request. */
@@ -126,18 +128,22 @@ static bool is_right_below_a_file(
 	return false;
 }
 
-static enum put_turn fail_put(
-	struct put *p, const struct request_file *f, const struct err *e)
+/* An OSError says nothing of a full home. snekbox leaves it at that. */
+static enum put_turn fail_put(struct put *p, const struct request *q,
+	const struct request_file *f, const struct err *e)
 {
 	int code = e->code == ENOTDIR && is_right_below_a_file(p, f) ? EEXIST
 								     : e->code;
+	const char *name = find_exception(code);
+	bool tells = q->form != REQUEST_SNEKBOX && code > 0 &&
+		     !strcmp(name, other_error);
 
 	p->err = *e;
 	if (e->kind == ERR_JAIL)
 		return PUT_LOST;
 	snprintf(p->message, sizeof(p->message),
-		"%s: Failed to create file '%.1000s'.", find_exception(code),
-		f->path);
+		"%s: Failed to create file '%.1000s'%s%s.", name, f->path,
+		tells ? ": " : "", tells ? strerror(code) : "");
 	return PUT_REFUSED;
 }
 
@@ -156,7 +162,7 @@ enum put_turn put_files(struct put *p, struct jail *j, const struct request *q)
 		struct err e = {0};
 
 		if (put_file(p, j, f, &e) < 0)
-			return fail_put(p, f, &e);
+			return fail_put(p, q, f, &e);
 		if (now_ms() - begun >= TURN_MS)
 			break;
 	}

@@ -691,6 +691,14 @@ def test_bodies_out_of_order_are_refused(session):
     assert session("GET").json["cells"] == 0, "nothing ran"
 
 
+def test_a_full_home_is_named(serve):
+    session = Session(serve("-s", "home.size=1M"))
+    assert session("PUT", "/files/a", b"x" * 700000).status == 201
+    r = session("PUT", "/files/b", b"x" * 700000)
+    assert (r.status, r.json["detail"]) == (
+        422, "OSError: Failed to create file 'b': No space left on device.")
+
+
 def test_files_lead_nowhere_else(session):
     r = session.cell(
                  "import os\nos.mkfifo('fifo'); os.mkdir('dir')\n"
