@@ -168,8 +168,10 @@ static void take_length(struct framing *h, const char *value)
 {
 	size_t n = strlen(value);
 
-	if (n == 0 || n > 18 || value[strspn(value, "0123456789")])
-		set_wrong(h, n > 18 ? 413 : 400, "Content-Length is no number");
+	if (n == 0 || value[strspn(value, "0123456789")])
+		set_wrong(h, 400, "Content-Length is no number");
+	else if (n > 18)
+		set_wrong(h, 413, "Content-Length is too large");
 	else
 		h->length = h->left = strtoull(value, NULL, 10);
 }
@@ -295,9 +297,12 @@ static void take_chunk_size(struct framing *h, const char *s, size_t n)
 	size_t digits = strspn(s, "0123456789abcdefABCDEF");
 	size_t blanks = strspn(s + digits, " \t");
 
-	if (digits == 0 || digits > 15 ||
-		(digits + blanks < n && s[digits + blanks] != ';')) {
-		set_wrong(h, digits > 15 ? 413 : 400, "a chunk has no length");
+	if (digits > 15) {
+		set_wrong(h, 413, "a chunk is too long");
+		return;
+	}
+	if (digits == 0 || (digits + blanks < n && s[digits + blanks] != ';')) {
+		set_wrong(h, 400, "a chunk has no length");
 		return;
 	}
 	h->left = strtoull(s, NULL, 16);
