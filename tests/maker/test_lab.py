@@ -31,12 +31,14 @@ def test_a_dry_run_says_all_and_does_nothing(host):
     assert r.returncode == 0, r.stderr
     for word in ("groupadd", "/etc/cellblock/conf.d/50-lab.conf", "memory = ",
                  "expose = /srv/python1", "packages = /srv/packages",
-                 "ForceCommand", "sshd -t", "locked = yes"):
+                 "ForceCommand", "sshd -t", "locked = yes",
+                 "log in over ssh to localhost, port 22, as cellblock-check"):
         assert word in r.stdout, word
     assert host.state() == before
     csv = host.csv(f"ann,{host.key('ann').with_suffix('.pub').read_text()}")
     r = host.lab("--dry-run", "add", csv)
     assert "useradd" in r.stdout and host.state() == before, r.stderr
+    assert r.stdout.endswith("would: let 1 student log in\n"), r
 
 
 def at(host):
@@ -214,6 +216,10 @@ def test_a_purge_of_the_package_leaves_sshd_its_group(host):
     ("ann,nothing", "expected NAME,KEY"), ("ann", "expected NAME,KEY"),
     ("ann,ssh-ed25519 AAAA", "ssh-keygen does not know"),
     ("ann,{key}\nann,{key}", "twice"), ("root,{key}", "already"),
+    ("ann;{key}", "a comma between them, not a semicolon"),
+    ("ann,{key},ann@x.org", "not 3 columns"),
+    ("ann,{key} \x1b]0;x\x07", "without control characters"),
+    ('ann,"{key}\nx"\nbob,nothing', "students.csv:4: expected NAME,KEY"),
     ("sudo,{key}", "groups named sudo already"),
     ("x" * 33 + ",{key}", "expected a name")])
 def test_a_list_with_a_mistake_adds_nobody(host, line, said):
@@ -229,6 +235,55 @@ def test_a_list_that_is_not_there_is_named(host):
     assert r.returncode == 1 and r.stderr == (
         "cellblock-lab: read /srv/students.csv: No such file or directory. "
         "Nobody was added\n"), r
+
+
+@pytest.mark.parametrize("data, said", [
+    (b"", " has no line NAME,KEY"), (b"name,key\r\n# all\n", " has no line"),
+    (b"# all\nm\xfcller,ssh-ed25519 AAAA\n", ":2: expected UTF-8")])
+def test_a_list_without_a_line_that_can_be_read_is_a_mistake(host, data, said):
+    csv = host.csv("")
+    csv.write_bytes(data)
+    r = host.lab("add", csv)
+    assert r.returncode == 1 and f"students.csv{said}" in r.stderr, r
+
+
+def test_what_needs_a_laboratory_says_so(host):
+    key = host.key("ann").with_suffix(".pub").read_text()
+    before = host.state()
+    for made in "true", "groupadd cellblock":
+        host.run("sh", "-c", made)
+        for args in ("add", host.csv(f"ann,{key}")), ("check",):
+            r = host.lab(*args)
+            assert r.returncode == 1 and r.stdout == "", r
+            assert "no laboratory yet: run 'cellblock-lab setup'" in r.stderr
+    host.run("groupdel", "cellblock")
+    assert host.state() == before
+    r = host.lab("setup", "--port", "65536")
+    assert r.returncode == 2 and "a port from 1 to 65535" in r.stderr, r
+    assert host.state() == before
+
+
+def test_an_option_that_is_left_out_is_said(host):
+    set_up(host, "--files", "/srv/python1")
+    r = host.lab("setup", *at(host), "--students", "3")
+    assert r.returncode == 0, r
+    assert "left out this time: --files /srv/python1," in r.stderr, r
+    r = host.lab("setup", *at(host), "--students", "4")
+    assert r.returncode == 0 and "left out" not in r.stderr, r
+    # What a check would meet in each session, it says before it makes any.
+    (host.etc / "cellblock/conf.d/60-theirs.conf").write_text(
+        "[cell]\ntimeout = soon\n")
+    r = host.lab("check", *at(host))
+    assert r.returncode == 1 and r.stdout == "", r
+    assert "\ncellblock: /etc/cellblock/conf.d/60-theirs.conf:2: " in r.stderr
+
+
+def test_a_dry_undo_names_no_student_as_a_stranger(host):
+    set_up(host)
+    add(host, "ann")
+    r = host.lab("--dry-run", "undo")
+    assert r.returncode == 0 and "not from here" not in r.stderr, r
+    assert "would: groupdel cellblock" in r.stdout, r
 
 
 def test_who_has_read_enough_is_told_nothing_more(host):
