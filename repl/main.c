@@ -19,8 +19,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Open the standard descriptors that are missing. Otherwise the next file that
@@ -108,6 +108,15 @@ static int run_check(struct invocation *r)
 	return status;
 }
 
+static int check_is_there(const char *path, struct err *e)
+{
+	/* Others may see what this person does not. */
+	if (access(path, F_OK) == 0 || errno == EACCES)
+		return 0;
+	err_errno(e, "look for %s", path);
+	return err_kind_set(e, ERR_CONFIG);
+}
+
 static int check_directory(const char *path, struct err *e)
 {
 	struct stat st;
@@ -141,12 +150,27 @@ static int check_each(const struct invocation *r, const struct strlist *list,
 
 static int check_paths(const struct invocation *r)
 {
-	int python = check_each(r, &r->cfg.executable, "python.executable",
-		setup_check_python);
-	int packages = check_each(
-		r, &r->cfg.packages, "python.packages", check_directory);
+	const struct strlist home = {
+		.items = (char *[]){r->cfg.skeleton}, .n = !!r->cfg.skeleton};
+	const struct {
+		const char *key;
+		const struct strlist *list;
+		int (*check)(const char *path, struct err *e);
+	} paths[] = {
+		{"python.executable", &r->cfg.executable, setup_check_python},
+		{"python.packages", &r->cfg.packages, check_directory},
+		{"jail.expose", &r->cfg.expose, check_is_there},
+		{"home.skeleton", &home, check_directory},
+	};
+	int status = 0;
 
-	return python ? python : packages;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		int one = check_each(
+			r, paths[i].list, paths[i].key, paths[i].check);
+
+		status = status ? status : one;
+	}
+	return status;
 }
 
 /* A login may have sessions alone. */

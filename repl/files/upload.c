@@ -655,7 +655,9 @@ int upload_skeleton(const struct transfer *with, const char *dir)
 	t.host = &free_host;
 	t.trusted = t.partial = t.overwrite = true;
 	r = add_tree(&u, dir, "", &e);
-	if (r == 0)
+	if (r < 0)
+		err_wrap(&e, "home.skeleton");
+	else
 		r = read_dirs(&u, &e);
 	if (r == 0)
 		r = manifest_settle(&u.m, transfer_object, &t, &e);

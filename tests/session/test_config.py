@@ -239,6 +239,13 @@ def test_skeleton_files_are_in_the_home(cb):
     assert s.run("open('readme.txt').read()") == "'welcome'"
 
 
+def test_a_skeleton_that_is_not_there_is_said_with_its_key(cb):
+    r = cb.run("-s", "home.skeleton=/nowhere", "-c", "print(1)")
+    assert (r.code, r.text) == (0, "1\n"), r
+    assert r.said == \
+        "cellblock: home.skeleton: /nowhere: No such file or directory\n"
+
+
 def test_skeleton_is_copied_in_spite_of_the_transfer_limits(cb):
     skel = cb.work / "skel"
     (skel / "lib" / ".deep").mkdir(parents=True)
@@ -363,3 +370,10 @@ def test_check_config_finds_an_interpreter_that_is_not_there(cb, tmp_path):
         r = cb.run("--check-config", str(file))
         assert r.code == 78 and why in r.said and str(path) in r.said, r
         assert "python.packages" in r.said, r
+    # A session is refused without it, or begins without its files.
+    for key in "jail.expose", "home.skeleton":
+        section, name = key.split(".")
+        for path, code in ("/nowhere", 78), (cb.work, 0):
+            file.write_text(f'[{section}]\n{name} = "{path}"\n')
+            r = cb.run("--check-config", str(file))
+            assert r.code == code and (key in r.said) == (code != 0), r
