@@ -184,10 +184,12 @@ int lab_submit(
 	struct lab_choice c = {.n = 0};
 	int r = 0;
 
-	if (!s->cfg->lab.submit)
-		return err_set(e, "nothing is handed in from this session: "
-				  "when it began, the administrator had set no "
-				  "lab.submit");
+	if (!s->cfg->lab.submit) {
+		err_set(e, "nothing is handed in from this session: "
+			   "when it began, the administrator had set no "
+			   "lab.submit");
+		return err_hint(e, "a session that begins now can");
+	}
 	if (s->courier < 0)
 		return err_set(e, "this session has no courier, because no "
 				  "process could be started: a new session may "

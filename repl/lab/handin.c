@@ -179,13 +179,16 @@ static void answer_files(const struct handin *h, bool fresh)
 
 static void refuse(const struct handin *h, const struct err *e)
 {
+	const struct config_lab *lab = &h->cfg->lab;
 	const struct handin_row row = {.err = *e};
 	bool ours = e->code == ENOSPC || e->code == EDQUOT || e->code == EIO;
 
+	/* The place may not be open yet. */
 	if (ours || h->cfg->syslog)
 		syslog(ours ? LOG_ERR : LOG_INFO,
 			"%s could not hand in %s/%s: %s", h->who,
-			h->place.course, h->place.exercise, e->msg);
+			lab->course ? lab->course : "",
+			lab->exercise ? lab->exercise : "", e->msg);
 	answer(h, &row);
 }
 

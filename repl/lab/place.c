@@ -85,7 +85,8 @@ int place_walk(const char *path, const char *from, struct err *e)
 {
 	auto_close int dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const char *rest = path;
-	char name[NAME_MAX + 1];
+	/* What is wrong may lie above the last directory: it is named. */
+	char name[NAME_MAX + 1], here[PATH_MAX] = "/";
 	int more = 1;
 
 	while (dir >= 0 && (more = path_next(&rest, name)) > 0) {
@@ -94,15 +95,16 @@ int place_walk(const char *path, const char *from, struct err *e)
 
 		fd_drop(&dir);
 		dir = next;
-		if (dir >= 0 && check_owner(dir, !*rest, path, e) < 0)
+		snprintf(here, sizeof(here), "%.*s", (int)(rest - path), path);
+		if (dir >= 0 && check_owner(dir, !*rest, here, e) < 0)
 			return -1;
 	}
 	if (dir >= 0 && more == 0)
 		return fd_take(&dir);
 	if (errno == ELOOP || errno == ENOTDIR)
 		return err_set(
-			e, "%s: no directory, or a link is in the way", path);
-	return err_errno(e, "%s", path);
+			e, "%s: no directory, or a link is in the way", here);
+	return err_errno(e, "%s", more < 0 ? path : here);
 }
 
 /* The number that a name is; 0: it is none. */

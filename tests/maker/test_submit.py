@@ -95,8 +95,9 @@ def test_a_session_from_before_there_was_a_directory_says_so(maker, ann):
     s = ann.session().start()
     course = Course(maker)
     write(s, "a.py", "1")
-    assert "when it began, the administrator had set no lab.submit" in \
-        framed(s, ":submit a.py")
+    said = framed(s, ":submit a.py")
+    assert "when it began, the administrator had set no lab.submit · a " \
+        "session that begins now can" in said, said
     t = ann.session("--new").start()
     write(t, "a.py", "1")
     submit(t, "a.py")
@@ -453,6 +454,12 @@ def test_a_file_that_changes_meanwhile_is_not_handed_in(course, ann):
     s.leave()
 
 
+def named(path, said):
+    """Whether it names this path, and not one beneath it."""
+    return re.search(rf"{re.escape(str(path))}(:|can|belongs)",
+                     re.sub(r"[\s¦]", "", said)) is not None
+
+
 @pytest.mark.parametrize("where", ["course", "exercise", "person"])
 @pytest.mark.parametrize("what", ["link", "owned", "open"])
 def test_what_others_have_put_there_is_not_used(
@@ -474,7 +481,7 @@ def test_what_others_have_put_there_is_not_used(
     said = framed(session, ":submit a.py")
     words = {"link": "a link is in the way", "owned": f"to uid {ann.uid}",
              "open": "can be changed by others"}[what]
-    assert words in said, said
+    assert words in said and named(at, said), said
     assert not list(trap.iterdir()) and (what == "link" or
                                          not list(at.iterdir()))
 
@@ -482,7 +489,9 @@ def test_what_others_have_put_there_is_not_used(
 def test_a_place_that_is_not_mounted_is_not_made(course, ann, session):
     write(session, "a.py", "x")
     course.set(place=course.host.dir / "not-there")
-    assert "No such file" in framed(session, ":submit a.py")
+    said = framed(session, ":submit a.py")
+    assert "No such file" in said and \
+        named(course.host.dir / "not-there", said), said
     assert not (course.host.dir / "not-there").exists()
 
 

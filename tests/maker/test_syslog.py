@@ -84,6 +84,20 @@ def test_who_came_from_where_and_how_it_ended(host, log):
     log.until(rf"{bob.name}: ended with status 0")
 
 
+def test_what_came_too_late_is_said_with_its_exercise(host, log):
+    ann = host.people[0]
+    place = host.dir / "submissions"
+    place.mkdir(mode=0o755)
+    host.policy(f"[lab]\ncourse = python1\nexercise = 4\nsubmit = {place}\n"
+                "deadline = 2000-01-01 10:00\n")
+    s = ann.session().start()
+    s.run("_ = open('a.py', 'w').write('1')")
+    s.run(":submit a.py")
+    log.until(rf"cellblock-maker\[\d+\]: {ann.name} could not hand in "
+              "python1/4: exercise 4 was due")
+    s.leave()
+
+
 def test_an_end_from_outside_has_its_reason(host, log):
     ann, bob = host.people
     s = ann.session().start()
