@@ -22,7 +22,7 @@ mkdir /run/etc /run/sshd
 cp -a /etc/. /run/etc
 rm -rf /run/etc/cellblock /run/etc/ssh/sshd_config.d/*
 mount --bind /run/etc /etc
-for d in /home /var/lib /srv; do mount -t tmpfs -o mode=755 x $d; done
+for d in /home /var/lib /var/log /srv; do mount -t tmpfs -o mode=755 x $d; done
 exec sleep infinity"""
 TOOL = TESTS.parent / "lab" / "cellblock-lab"
 
