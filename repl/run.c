@@ -17,8 +17,10 @@
 #include "repl/maker/maker.h"
 
 #include <dirent.h>
+#include <grp.h>
 #include <limits.h>
 #include <locale.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,33 +170,79 @@ static int check_one(struct invocation *r, bool group, const char *name)
 	return status;
 }
 
+/* People read the system's files with their own rights; root's umask may have
+ * kept them for root. What belongs to a group may be for that group. */
+static int check_readable(const char *path, mode_t want)
+{
+	struct config_errors errors = {0};
+	struct stat st;
+
+	if (stat(path, &st) < 0 || (st.st_mode & want) == want ||
+		(st.st_gid && (st.st_mode >> 3 & want) == want))
+		return 0;
+	config_errors_add(&errors, path,
+		"expected to be readable by everybody (chmod a+r%s)",
+		want & S_IXOTH ? "x" : "");
+	config_errors_print(
+		&errors, "cellblock: ", terminal_print_line, stderr);
+	config_errors_fini(&errors);
+	return 78;
+}
+
+/* A file of nobody's is no error: its people may come later. But in an exam of
+ * a group that is misspelt there would be nobody. */
+static void say_whose(const char *path, bool group, const char *name)
+{
+	char text[PATH_MAX + 2 * NAME_MAX + 64];
+
+	if (group ? !!getgrnam(name) : !!getpwnam(name))
+		return;
+	snprintf(text, sizeof(text), "%s: there is no %s %s yet", path,
+		group ? "group" : "account", name);
+	terminal_complain(NULL, text);
+}
+
+/* Check a directory of the system's files, and what each of them makes of the
+ * configuration where that depends on the person. */
+static int check_dir(struct invocation *r, const char *sub)
+{
+	char path[PATH_MAX + NAME_MAX + 2], name[NAME_MAX + 1];
+	int top = snprintf(path, PATH_MAX, "%s/%s", CONFIG_SYSTEM_DIR, sub);
+	int status = check_readable(path, S_IROTH | S_IXOTH);
+	bool group = !strcmp(sub, "groups");
+	DIR *d = opendir(path);
+	const struct dirent *de;
+
+	while (d && (de = readdir(d))) {
+		size_t n = strlen(de->d_name);
+
+		if (de->d_name[0] == '.' || n < sizeof(".conf") ||
+			strcmp(de->d_name + n - 5, ".conf") != 0)
+			continue;
+		snprintf(path + top, NAME_MAX + 2, "/%s", de->d_name);
+		status |= check_readable(path, S_IROTH);
+		if (!strcmp(sub, "conf.d"))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)(n - 5), de->d_name);
+		status |= check_one(r, group, name);
+		say_whose(path, group, name);
+	}
+	if (d)
+		closedir(d);
+	return status;
+}
+
 int run_check_others(struct invocation *r)
 {
-	static const char *const dirs[] = {
-		CONFIG_SYSTEM_DIR "/groups", CONFIG_SYSTEM_DIR "/users"};
 	int status = 0;
 
 	if (r->opt.config_file || getuid() != 0)
 		return 0;
-	for (int i = 0; i < 2; i++) {
-		DIR *d = opendir(dirs[i]);
-		const struct dirent *de;
-
-		while (d && (de = readdir(d))) {
-			char name[NAME_MAX + 1];
-			size_t n = strlen(de->d_name);
-
-			if (de->d_name[0] == '.' || n < sizeof(".conf") ||
-				strcmp(de->d_name + n - 5, ".conf") != 0)
-				continue;
-			snprintf(name, sizeof(name), "%.*s", (int)(n - 5),
-				de->d_name);
-			if (check_one(r, i == 0, name))
-				status = 78;
-		}
-		if (d)
-			closedir(d);
-	}
+	status |= check_readable(CONFIG_SYSTEM_DIR, S_IROTH | S_IXOTH);
+	status |= check_readable(CONFIG_SYSTEM_DIR "/cellblock.conf", S_IROTH);
+	status |= check_dir(r, "conf.d");
+	status |= check_dir(r, "groups");
+	status |= check_dir(r, "users");
 	return status;
 }
 

@@ -74,6 +74,10 @@ static int report_open_error(
 	if (errno == ENXIO)
 		return config_errors_add(errors, file->asked,
 			"expected a regular file, not a device or socket");
+	if (errno == EACCES && file->trust == CONFIG_TRUST_SYSTEM)
+		return config_errors_add(errors, file->asked,
+			"expected to be readable by everybody (as root: chmod "
+			"a+r)");
 	return config_errors_add(
 		errors, file->asked, "open: %s", strerror(errno));
 }
@@ -123,6 +127,10 @@ int config_file_open_dir(int dirfd, const char *name, const char *shown,
 	if (dir < 0 && errno == ENOTDIR)
 		return config_errors_add(errors, shown,
 			"expected a directory, and no symbolic link");
+	if (dir < 0 && errno == EACCES)
+		return config_errors_add(errors, shown,
+			"expected to be readable by everybody (as root: chmod "
+			"a+rx)");
 	if (dir < 0 || fstat(dir, &st) < 0)
 		return config_errors_add(
 			errors, shown, "open: %s", strerror(errno));

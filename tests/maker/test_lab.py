@@ -342,6 +342,7 @@ def test_root_checks_the_files_of_all_groups_and_persons(host):
     d = host.etc / "cellblock"
     for name in "groups", "users":
         (d / name).mkdir(parents=True)
+    host.run("sh", "-c", "groupadd exam; useradd ann")
     (d / "groups" / "exam.conf").write_text("[exam]\nbegin = 2099-12-01 09:00\n")
     (d / "users" / "ann.conf").write_text("[cell]\ntimeout = soon\n")
     (d / "groups" / "notes.txt").write_text("no configuration")
@@ -352,7 +353,49 @@ def test_root_checks_the_files_of_all_groups_and_persons(host):
     assert len(r.stderr.splitlines()) == 2, r
     (d / "groups" / "exam.conf").unlink()
     (d / "users" / "ann.conf").write_text("[cell]\ntimeout = 9s\n")
-    assert host.run(host.binary, "--check-config").returncode == 0
+    r = host.run(host.binary, "--check-config")
+    assert r.returncode == 0 and r.stderr == "", r
+    # An exam of nobody's is said; its group may come later.
+    (d / "groups" / "exams.conf").write_text("[cell]\ntimeout = 9s\n")
+    (d / "users" / "anna.conf").write_text("")
+    r = host.run(host.binary, "--check-config")
+    assert r.returncode == 0 and r.stderr == (
+        "cellblock: /etc/cellblock/groups/exams.conf: there is no group exams "
+        "yet\ncellblock: /etc/cellblock/users/anna.conf: there is no account "
+        "anna yet\n"), r
+
+
+@pytest.mark.parametrize("path, remedy", [
+    ("", "a+rx"), ("conf.d", "a+rx"), ("conf.d/60-x.conf", "a+r"),
+    ("groups", "a+rx"), ("groups/ann.conf", "a+r"), ("cellblock.conf", "a+r")])
+def test_root_is_told_what_others_cannot_read(host, path, remedy):
+    """Root's umask is 077 on many a host, and then nobody has a session."""
+    d = host.etc / "cellblock"
+    for name in "conf.d", "groups":
+        (d / name).mkdir(parents=True)
+    for name in "conf.d/60-x.conf", "groups/ann.conf", "cellblock.conf":
+        (d / name).write_text("[cell]\ntimeout = 9s\n")
+    host.run("useradd", "ann")
+
+    def both():
+        return host.run(host.binary, "--check-config"), host.run(
+            "env", "HOME=/", "setpriv", "--reuid=ann", "--regid=ann",
+            "--init-groups", host.binary, "--check-config")
+    for r in both():
+        assert (r.returncode, r.stderr) == (0, ""), r
+    (d / path).chmod(0o700 if "x" in remedy else 0o600)
+    said = f"cellblock: /etc/cellblock/{path}".rstrip("/") + \
+        ": expected to be readable by everybody"
+    root, ann = both()
+    assert root.returncode == 78 and \
+        root.stderr == f"{said} (chmod {remedy})\n", root
+    assert ann.returncode == 78 and \
+        ann.stderr == f"{said} (as root: chmod {remedy})\n", ann
+    if path == "groups/ann.conf":
+        host.run("sh", "-c", f"cd /etc/cellblock/groups && "
+                 "chgrp ann ann.conf && chmod 640 ann.conf")
+        for r in both():
+            assert (r.returncode, r.stderr) == (0, ""), r
 
 
 STUDENTS = 30 if WHOLE else 6
