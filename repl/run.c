@@ -133,6 +133,10 @@ void run_load_config(struct invocation *r)
 	}
 	config_errors_print(
 		&errors, "cellblock: ", terminal_print_line, stderr);
+	/* A login has no files of its own, and no options. */
+	if (r->login.kind != LOGIN_NOT)
+		terminal_print_line(stderr,
+			"  the administrator of this host can mend that");
 	exit(errors_are_of_caller(r, &errors) ? 2 : 78);
 }
 
