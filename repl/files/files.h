@@ -69,6 +69,7 @@ struct hostfs_root {
 /* Caller's storage. */
 struct hostfs {
 	bool locked;
+	bool remote;	  /* there is another way: scp */
 	const char *home; /* what ~ stands for; borrowed, may be NULL */
 	struct hostfs_root *roots[2];
 	size_t n_roots[2];     /* by enum hostfs_use */

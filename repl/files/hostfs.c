@@ -67,6 +67,7 @@ int hostfs_open(struct hostfs *h, const struct config *cfg, const char *home,
 	struct err *e)
 {
 	*h = (struct hostfs){.locked = cfg->locked,
+		.remote = cfg->remote,
 		.home = home,
 		.source = {
 			[HOSTFS_READ] = config_source(cfg, keys[HOSTFS_READ]),
@@ -155,11 +156,15 @@ static int refuse_path(const struct hostfs *h, enum hostfs_use use,
 {
 	const char *verb = use == HOSTFS_READ ? "upload from" : "download to";
 
-	if (!h->n_roots[use])
-		return err_set(e,
+	if (!h->n_roots[use]) {
+		err_set(e,
 			"this session may not %s the host: %s names no "
 			"directory that is there (%s)",
 			verb, keys[use], h->source[use]);
+		return h->remote ? err_hint(e, "scp copies into the home and "
+					       "out of it, over ssh")
+				 : -1;
+	}
 	err_set(e, "%s: this session may only %s %s: %s (%s)", path, verb,
 		h->roots[use][0].path, keys[use], h->source[use]);
 	if (e)

@@ -34,6 +34,17 @@ def test_without_a_place_or_a_maker_nothing_is_handed_in(cb):
     assert s.run("6 * 7") == "42"
 
 
+def test_a_locked_session_names_the_way_that_there_is(cb):
+    for remote in "yes", "no":
+        s = cb.session("-s", "policy.locked=yes",
+                       "-s", f"files.remote={remote}")
+        s.run("_ = open('a.py', 'w').write('x')")
+        for command in ":upload a.py", ":download a.py":
+            said = " ".join(s.run(command).replace("¦", "").split())
+            assert "names no directory" in said, said
+            assert ("scp copies into" in said) == (remote == "yes"), said
+
+
 def test_tab_offers_files_of_the_home(cb):
     s = cb.session(*COURSE)
     s.run("_ = open('exercise.py', 'w').write('x')")
