@@ -259,9 +259,7 @@ static int write_state(int dir, const struct config *cfg)
 	return r;
 }
 
-/* True if a session has this host id. Without a file there were no sessions
- * since the host began. */
-static bool is_held(int locks, uid_t id)
+bool hosts_is_held(int locks, uid_t id)
 {
 	struct flock l = {.l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
@@ -282,7 +280,7 @@ static bool is_rest(const char *name)
 static void sweep(int dir)
 {
 	auto_close int locks =
-		open(SERVICE_DIR "/uids", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		open(HOSTS_LOCKS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = locks < 0 && errno != ENOENT ? NULL : io_list(dir);
 	const struct dirent *entry;
 	const char *person;
@@ -291,7 +289,7 @@ static void sweep(int dir)
 	while (d && (entry = readdir(d)))
 		if (is_rest(entry->d_name) ||
 			(split(entry->d_name, &id, &person) &&
-				!is_held(locks, id)))
+				!hosts_is_held(locks, id)))
 			unlinkat(dir, entry->d_name, 0);
 	if (d)
 		closedir(d);

@@ -175,6 +175,13 @@ int hosts_check(const struct config *cfg, struct err *e);
  * everybody's (*v, which the caller frees, and *n). 0, or -1 with e. */
 int hosts_find(struct elsewhere **v, size_t *n, struct err *e);
 
+/* The locks of host ids, which root alone can open. */
+#define HOSTS_LOCKS "/run/cellblock/uids"
+
+/* Whether a session of this host has this id: until its janitor has ended.
+ * Without a file there were no sessions since the host began. */
+bool hosts_is_held(int locks, uid_t id);
+
 /* ---- service.c ---- */
 
 /* The maker listens here by default; clients ask only here. */

@@ -44,6 +44,7 @@ struct summary_row {
 
 struct summary {
 	const struct summary_what *want;
+	int locks; /* of host ids; -1: there are none, or we may not ask */
 	int64_t since_ms;
 	struct summary_row *open; /* by id */
 	size_t n;
@@ -242,22 +243,27 @@ static void drop(struct summary *s, size_t i)
 	memmove(s->open + i, s->open + i + 1, (s->n - i) * sizeof(*s->open));
 }
 
-/* Its front end is there. */
-static bool runs(const struct summary_row *r)
+/* Its front end is there, or its janitor, which has the host id until it has
+ * written the end. */
+static bool runs(const struct summary *s, const struct summary_row *r)
 {
 	struct procstat st;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)r->pid);
-	return r->pid > 0 && r->pid_start > 0 &&
-	       procstat_read(AT_FDCWD, path, &st) == 0 && st.state != 'Z' &&
-	       st.start_ticks == (uint64_t)r->pid_start;
+	if (r->pid > 0 && r->pid_start > 0 &&
+		procstat_read(AT_FDCWD, path, &st) == 0 && st.state != 'Z' &&
+		st.start_ticks == (uint64_t)r->pid_start)
+		return true;
+	return r->id > 0 && r->id < UINT32_MAX &&
+	       hosts_is_held(s->locks, (uid_t)r->id);
 }
 
 static void lose(struct summary *s, size_t i, bool may_run)
 {
-	struct summary_end end = {
-		.state = may_run && runs(&s->open[i]) ? STATE_RUNS : STATE_LOST,
+	struct summary_end end = {.state = may_run && runs(s, &s->open[i])
+						   ? STATE_RUNS
+						   : STATE_LOST,
 		.at_ms = -1,
 		.lasted_ms = -1,
 		.cpu_ms = -1,
@@ -479,7 +485,10 @@ static int tell_trouble(const struct summary *s, struct err *e)
 
 int summary_print(const struct summary_what *what, struct err *e)
 {
-	struct summary s = {.want = what, .since_ms = INT64_MIN};
+	auto_close int locks =
+		open(HOSTS_LOCKS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct summary s = {
+		.want = what, .locks = locks, .since_ms = INT64_MIN};
 	char before[PATH_MAX];
 	int r = 0;
 

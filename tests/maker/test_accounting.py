@@ -187,6 +187,20 @@ def test_a_session_without_an_end_is_said_to_have_none(host, records):
     assert [r["user"] for r in until_rows(host, 1)] == [bob.name]
 
 
+def test_a_session_runs_until_its_end_is_written(host, records):
+    """A janitor may be at work for minutes, as with what an exam's home has."""
+    begin(host, records)
+    old = janitors()
+    s = host.people[0].session().start()
+    hosttree.until(lambda: janitors() - old, "the session's janitor")
+    (mine,) = janitors() - old
+    os.kill(mine, signal.SIGSTOP)
+    assert s.leave() == 0
+    assert [r["state"] for r in rows(host)] == ["runs"]
+    os.kill(mine, signal.SIGCONT)
+    until_rows(host, 1)
+
+
 def test_the_file_may_be_moved_and_the_disk_full(host, records):
     begin(host, records)
     ann, bob = host.people
