@@ -239,7 +239,10 @@ void lab_tell_end(const struct config *cfg, int courier, int64_t end_s)
 		strbuf_free(&b);
 		r = 0;
 	}
-	if (r < 0)
-		terminal_complain(NULL, e.msg);
+	if (r < 0) {
+		err_wrap(&e, "show the receipts of what was handed in");
+		err_hint(&e, "the files of the home are handed in without it");
+		terminal_refuse(&e);
+	}
 	hand_close(&h);
 }

@@ -51,6 +51,22 @@ def test_everything_is_handed_in_at_the_end(host, exam, spare):
     assert exam.of(bob) == {}
 
 
+def test_without_the_maker_all_is_handed_in_and_receipts_are_missing(
+        host, exam):
+    begin(host)
+    ann = host.people[0]
+    exam.set(-60, 14)
+    s = ann.session().start()
+    write(s, "a.py", "a")
+    host.kill()
+    s.expect("the exam has ended")
+    s.wait_exit()
+    said = " ".join(s.all_text().split())
+    assert "show the receipts of what was handed in: ask the maker" in said
+    assert "the files of the home are handed in without it" in said
+    assert exam.of(ann) == {"a.py": "a"}
+
+
 WAYS = {"left": lambda s: s.leave(),
         "killed": lambda s: s.wait_exit(),
         "hung up": lambda s: s.close()}
