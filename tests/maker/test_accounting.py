@@ -188,7 +188,7 @@ def test_a_session_without_an_end_is_said_to_have_none(host, records):
 
 
 def test_a_session_runs_until_its_end_is_written(host, records):
-    """A janitor may be at work for minutes, as with what an exam's home has."""
+    """A janitor may be at work for minutes, as with an exam's home."""
     begin(host, records)
     old = janitors()
     s = host.people[0].session().start()
