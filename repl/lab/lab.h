@@ -119,8 +119,6 @@ struct place_draft {
 	struct place_record record; /* of the newest version */
 	bool came[PLACE_FILES];	    /* which of its files come now */
 	bool fresh[PLACE_FILES];    /* which of those are kept */
-	bool only_changed;	    /* a file as the newest version has it is
-				     * dropped; the caller sets it */
 	int64_t quota;
 };
 
@@ -170,6 +168,10 @@ int place_add(
 	struct place_incoming *in, const void *buf, size_t n, struct err *e);
 int place_end(struct place_draft *p, struct place_incoming *in, struct err *e);
 void place_drop(struct place_incoming *in);
+
+/* True if the newest version has a file of this name with the bytes of `fd`
+ * (borrowed, read from its beginning), which then need not come again. */
+bool place_has(struct place_draft *p, const char *name, int fd);
 
 /* Take a file that place_begin() has begun out of the version again. */
 void place_withdraw(struct place_draft *p, struct place_incoming *in);

@@ -115,6 +115,9 @@ static int take_file(struct place_draft *p, int home, const struct jail_file *f,
 		return err_errno(e, "look at it");
 	if (name_file(f->path, name) < 0)
 		return err_set(e, "no file can have that name there");
+	/* Before it is asked for room: what is there needs none. */
+	if (place_has(p, name, fd))
+		return 0;
 	r = place_begin(p, &in, name, st.st_size, e);
 	if (r == 0) {
 		r = copy(p, &in, fd, until_ms, e);
@@ -206,7 +209,6 @@ static int hand_in(struct place_draft *p, const struct config *cfg,
 	if (place_open(p, cfg, person, LOCK_MS, e) < 0)
 		return -1;
 	alarm(STEP_S);
-	p->only_changed = true;
 	r = jail_left_list(home, &files, e);
 	if (r == 0) {
 		take_files(p, cfg, home, &files);

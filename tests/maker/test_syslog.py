@@ -147,3 +147,14 @@ def test_what_hangs_at_an_exams_end_is_said(host, first_log):
         first_log.until(
             rf"{ann.name}: what the home has was not handed in at the end: "
             r"a step of it took more than 60 s$")
+
+
+def test_what_was_handed_in_before_needs_no_room_at_an_exams_end(
+        host, first_log):
+    ann, s = Exam(host).sit(lab="quota = 40K\n")
+    write(s, "a.py", "1" * 20000)
+    s.run(":submit a.py")
+    s.leave()
+    first_log.until(rf"{ann.name}: .* has nothing new to hand in$")
+    assert not [x for x in first_log.lines if "was not handed" in x], \
+        first_log.lines
