@@ -122,6 +122,20 @@ int run_read_config(
 	return config_load(cfg, &where, errors);
 }
 
+/* Root looks after the sessions that there are, also while a file of the
+ * system's has an error. Only maker.hosts would matter to that. */
+static bool goes_on_without(const struct invocation *r)
+{
+	static const enum options_mode modes[] = {
+		OPTIONS_SESSIONS, OPTIONS_WATCH, OPTIONS_MESSAGE, OPTIONS_END};
+
+	for (size_t i = 0; getuid() == 0 && i < sizeof(modes) / sizeof(*modes);
+		i++)
+		if (r->opt.mode == modes[i])
+			return true;
+	return false;
+}
+
 void run_load_config(struct invocation *r)
 {
 	struct config_errors errors = {0};
@@ -137,7 +151,15 @@ void run_load_config(struct invocation *r)
 	if (r->login.kind != LOGIN_NOT)
 		terminal_print_line(stderr,
 			"  the administrator of this host can mend that");
-	exit(errors_are_of_caller(r, &errors) ? 2 : 78);
+	if (errors_are_of_caller(r, &errors))
+		exit(2);
+	if (!goes_on_without(r))
+		exit(78);
+	terminal_print_line(stderr, "  going on without a configuration");
+	config_errors_fini(&errors);
+	config_fini(&r->cfg);
+	if (config_init(&r->cfg) < 0)
+		exit(1);
 }
 
 /* Load the system's files alone; -1 with e. */

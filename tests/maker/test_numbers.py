@@ -99,6 +99,20 @@ def test_a_number_alone_is_roots_own_session(host, root):
     s.leave()
 
 
+def test_root_looks_after_sessions_while_a_file_has_an_error(host, root):
+    ann, _ = host.people
+    s = ann.session("-s", "session.maker=off").start()
+    host.policy("[cell]\ntimeuot = 3s\n")
+    assert ann.run("--sessions").code == 78
+    code, said = root.ended("--sessions")
+    assert code == 0 and f"{ann.name}/1" in said, said
+    assert "timeuot" in said and "without a configuration" in said, said
+    assert root.ended("--message", "everybody", "a moment")[0] == 0
+    s.expect("message from root.*: a moment")
+    assert root.ended("--end", f"{ann.name}/1")[0] == 0
+    s.wait_exit()
+
+
 @pytest.mark.parametrize("first", ["login", "su"])
 def test_shells_with_and_without_a_runtime_directory_share_numbers(
         host, root, first):
