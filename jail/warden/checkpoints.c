@@ -26,6 +26,7 @@
 #define UNHANG_MS 300
 #define END_MS 400
 #define WAKE_MS 1500
+#define KILL_TRIES 3
 
 /* Private pages worth giving a checkpoint up for, as a part of the limit. */
 #define PRIVATE_DEN 10
@@ -543,11 +544,16 @@ int checkpoints_kill_others(struct checkpoints *c, int32_t *killed)
 {
 	const struct link_pids kept = checkpoints_pids(c);
 	int32_t n;
-	int r = warden_jail_kill(c->jail, &kept, &n);
+	int r = 1;
 
+	/* Only the checkpoints have the variables, so we wait for a host that
+	 * leaves the dead no CPU to exit. */
+	for (int tries = 0; tries < KILL_TRIES && r > 0; tries++) {
+		r = warden_jail_kill(c->jail, &kept, &n);
+		*killed += tries || r < 0 ? 0 : n;
+	}
 	if (r)
 		return r == SESSION_OVER ? r : -1;
-	*killed += n;
 	guest_become(c->guest, 0);
 	checkpoints_note_deaths(c);
 	return 0;

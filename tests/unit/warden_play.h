@@ -92,7 +92,8 @@ static struct play {
 	const char *wake;
 	const char *ask;
 	const char *stop; /* of init: "ok", "unseen", "die" */
-	const char *kill; /* of init: "ok", "some" */
+	const char
+		*kill; /* of init: "ok", "some", "late": at the second time */
 	const char *discard;
 
 	int front; /* our end of the front end's socket */
@@ -436,7 +437,8 @@ static void init_kills(const struct wire_init *m, int but)
 		r.killed += proc_gone(pid);
 	if (!but)
 		return;
-	r.all_gone = P.kill && strcmp(P.kill, "some") != 0;
+	r.all_gone = P.kill && strcmp(P.kill, "some") != 0 &&
+		     (strcmp(P.kill, "late") != 0 || P.count[INIT_KILL] > 1);
 	if (P.kill)
 		init_says(&r, NULL, 0);
 }
