@@ -19,6 +19,8 @@ import tempfile
 import threading
 import time
 
+from pace import CORES  # before those that read what it sets
+
 import leaks
 import ownhost
 from hosttree import PATIENCE
@@ -31,27 +33,6 @@ BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
 # each test has a deadline of its own (conftest.py).
 SUITE_SECONDS = 3600 * PATIENCE
 SILENT_SECONDS = 300 * PATIENCE
-# CPU time that Python takes to start with, in seconds: 0.015 is usual. On a host
-# that takes so long fewer tests run at once, or they would meet the limits that
-# they set, and they wait longer for what they wait for. So they do where others
-# keep the processors busy.
-SLOW_START = 0.025
-SLOW_PATIENCE = "4"
-
-
-def start_cost():
-    pid = os.posix_spawn("/usr/bin/python3", ["python3", "-S", "-c", "pass"],
-                         os.environ)
-    used = os.wait4(pid, 0)[2]
-    return used.ru_utime + used.ru_stime
-
-
-CORES = len(os.sched_getaffinity(0))
-IS_SLOW = min(start_cost() for _ in range(3)) > SLOW_START
-if IS_SLOW or os.getloadavg()[0] > CORES:
-    os.environ.setdefault("CELLBLOCK_TEST_PATIENCE", SLOW_PATIENCE)
-if IS_SLOW:
-    CORES = max(CORES // 2, 1)
 FUZZ_SECONDS = "5"
 
 # How each suite runs.
