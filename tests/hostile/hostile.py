@@ -63,6 +63,12 @@ def clocks(args):
         (*wall, "--set", "cell.cpu=600ms")
 
 
+def patient(key, seconds):
+    """The setting of a limit in which work must be done that takes much less; on
+    a busy host it is longer."""
+    return "--set", f"{key}={int(seconds * PATIENCE)}s"
+
+
 def start(cb, *args, **more):
     """A session with short clocks, one variable and one file in the home."""
     s = cb.session(*clocks(args), "--set", "session.processes=40", "-M", "256M",

@@ -5,14 +5,22 @@ session are announced before they strike."""
 import hosttree
 import pytest
 
-from hostile import is_whole, start, value
+from hostile import is_whole, patient, start, value
+from world import PATIENCE
 
 # Root's jails are stopped by the freezer, a person's by signals.
 pytestmark = pytest.mark.both
 
+# The limit of cells that meet it, or pause it; other cells do little within it.
+LIMIT = int(2 * PATIENCE)
+SOON = "--set", f"cell.timeout={LIMIT}s"
+MET = rf"time limit: {LIMIT} s"
+# Announced a minute before it strikes, and that is later than LIMIT.
+LATER = "--set", f"session.lifetime={62 + 2 * LIMIT}s"
+
 
 def test_cpu_limit_counts_every_process(cb):
-    s = start(cb, "--set", "cell.timeout=30s", "--set", "cell.cpu=1s")
+    s = start(cb, *patient("cell.timeout", 30), "--set", "cell.cpu=1s")
     row = s.screen.here()
     out = s.run("import os\nfor i in range(3): os.fork()\nwhile True: pass", 25)
     assert "CPU limit: 1 s" in out, out
@@ -20,7 +28,7 @@ def test_cpu_limit_counts_every_process(cb):
 
 
 def test_cpu_limit_counts_threads_of_children(cb):
-    s = start(cb, "--set", "cell.timeout=30s", "--set", "cell.cpu=1s")
+    s = start(cb, *patient("cell.timeout", 30), "--set", "cell.cpu=1s")
     row = s.screen.here()
     out = s.run("import subprocess, sys\nsubprocess.run([sys.executable, '-c',"
                 "'''import threading\ndef f():\n    while True: pass\n"
@@ -31,7 +39,7 @@ def test_cpu_limit_counts_threads_of_children(cb):
 
 def test_cpu_limit_counts_what_pid_1_does_for_a_cell(cb):
     """It answers each call that locks a record."""
-    s = start(cb, "--set", "cell.timeout=30s", "--set", "cell.cpu=2s")
+    s = start(cb, *patient("cell.timeout", 30), "--set", "cell.cpu=2s")
     work = ("import fcntl, time\nf = open('/home/f', 'w')\n"
             "end = time.process_time() + 1.5\n"
             "while time.process_time() < end: %s")
@@ -58,7 +66,7 @@ def test_cpu_limit_counts_children_whose_deaths_are_ignored(cb):
 
 
 def test_an_earlier_cells_cpu_is_not_counted_again(cb):
-    s = start(cb, "--set", "cell.timeout=30s", "--set", "cell.cpu=1500ms")
+    s = start(cb, *patient("cell.timeout", 30), "--set", "cell.cpu=1500ms")
     burn = ("import time\nend = time.process_time() + 0.6\n"
             "while time.process_time() < end: pass")
     for _ in range(4):
@@ -98,7 +106,7 @@ WAITS = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WAITS)
 def test_the_wall_clock_pauses_while_a_cell_waits_for_the_person(cb, name):
-    s = start(cb, "--set", "cell.timeout=2s", "--set", "session.lifetime=64s")
+    s = start(cb, *SOON, *LATER)
     s.run("import getpass, os, select, subprocess, sys")
     if name == "a_loop_of_events":
         s.run("import inspect, enum, ssl")  # asyncio takes long to load
@@ -113,7 +121,7 @@ def test_the_wall_clock_pauses_while_a_cell_waits_for_the_person(cb, name):
 
 def test_the_wall_clock_pauses_while_a_full_screen_program_waits(cb):
     """It waits for a key with a timeout, and for the next one again."""
-    s = start(cb, "--set", "cell.timeout=1s", "--set", "session.lifetime=64s")
+    s = start(cb, *SOON, *LATER)
     s.run("""\
 import curses
 def main(w):
@@ -166,9 +174,9 @@ PRETENDS = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PRETENDS)
 def test_the_wall_clock_runs_for_a_cell_that_only_pretends_to_wait(cb, name):
-    s = start(cb, "--set", "cell.timeout=1s", "--set", "cell.cpu=60s")
+    s = start(cb, *SOON, "--set", "cell.cpu=60s")
     row = s.enter(PRETENDS[name])
-    s.expect_since(row, r"time limit: 1 s", 20)
+    s.expect_since(row, MET, 20)
     s.wait_prompt()
     is_whole(s, row)
 
@@ -177,7 +185,7 @@ def test_the_wall_clock_runs_while_output_waits_to_be_read(cb):
     """The terminal takes nothing more, so all that a child does is to sleep.
     It has written, all the same: the cell does not wait for the person
     alone."""
-    s = start(cb, "--set", "cell.timeout=1s", "--set", "cell.cpu=60s")
+    s = start(cb, *SOON, "--set", "cell.cpu=60s")
     tree = cb.tree(s)
 
     def yes():
@@ -187,7 +195,7 @@ def test_the_wall_clock_runs_while_output_waits_to_be_read(cb):
     row = s.enter("import subprocess; p = subprocess.Popen('yes'); input('? ')")
     hosttree.until(yes, "the child")
     hosttree.until(lambda: not yes(), "the end of the child")
-    s.expect_since(row, r"time limit: 1 s", 20)
+    s.expect_since(row, MET, 20)
 
 
 def test_output_between_cells_is_read_slowly(cb):
@@ -214,17 +222,17 @@ WAITING = pytest.mark.parametrize("cell", [
 
 @WAITING
 def test_the_wait_for_the_person_is_bounded_by_the_idle_limit(cb, cell):
-    s = start(cb, "--set", "cell.timeout=1s", "--set", "session.idle=3s")
+    s = start(cb, *SOON, *patient("session.idle", 4))
     row = s.enter(cell)
-    s.expect_since(row, r"time limit: 1 s", 20)
+    s.expect_since(row, MET, 20)
 
 
 @WAITING
 def test_the_wait_for_the_person_is_bounded_by_the_lifetime(cb, cell):
-    s = cb.session("--set", "cell.timeout=1s", "--set", "session.lifetime=4s")
+    s = cb.session(*SOON, *patient("session.lifetime", 5))
     s.enter(cell)
     s.wait_exit(20)
-    assert "lifetime limit: 4 s" in s.all_text()
+    assert f"lifetime limit: {int(5 * PATIENCE)} s" in s.all_text()
 
 
 def test_a_cell_that_waits_with_timeouts_has_no_cpu_for_nothing(cb):
@@ -236,20 +244,22 @@ def test_a_cell_that_waits_with_timeouts_has_no_cpu_for_nothing(cb):
 
 
 def test_a_short_idle_limit_is_announced_at_once(cb):
-    s = cb.session("--set", "session.idle=4s")
-    s.expect(r"the session ends in [1-4] s: idle limit")
+    limit = int(4 * PATIENCE)
+    s = cb.session(*patient("session.idle", 4))
+    said = s.expect(r"the session ends in (\d+) s: idle limit")
+    assert 1 <= int(said[1]) <= limit
     s.wait_exit(15)
-    assert "idle limit: 4 s" in s.all_text()
+    assert f"idle limit: {limit} s" in s.all_text()
 
 
 def test_the_lifetime_limit_is_announced_once_while_the_person_works(cb):
-    s = cb.session("--set", "session.lifetime=5s")
+    s = cb.session(*patient("session.lifetime", 5))
     for i in range(5):
         s.run(str(i))
     s.wait_exit(20)
     text = s.all_text()
     assert text.count("lifetime limit") == 2, text  # before, and when it came
-    assert "lifetime limit: 5 s" in text
+    assert f"lifetime limit: {int(5 * PATIENCE)} s" in text
 
 
 def test_the_lifetime_limit_is_announced_during_a_cell(cb):
@@ -263,7 +273,8 @@ def test_the_lifetime_limit_is_announced_during_a_cell(cb):
 def test_typing_restarts_the_idle_clock(cb):
     """The session runs for longer than the idle limit, yet the idle limit is
     never announced."""
-    s = cb.session("--set", "session.idle=62s", "--set", "session.lifetime=65s")
+    s = cb.session("--set", f"session.idle={60 + 2 * PATIENCE:.0f}s",
+                   "--set", f"session.lifetime={60 + 5 * PATIENCE:.0f}s")
     while "lifetime limit" not in s.all_text():
         assert value(s, "1 + 1") == "2"
         s._pump(0.5)
@@ -272,8 +283,10 @@ def test_typing_restarts_the_idle_clock(cb):
 
 
 def test_a_long_cell_does_not_end_the_session_by_its_idle_limit(cb):
-    s = cb.session("--set", "session.idle=3s", "--set", "cell.timeout=9s")
-    row = s.enter("import time; time.sleep(3.5)")
-    s.expect_since(row, r"the session ends in [23] s: idle limit")
+    limit = int(3 * PATIENCE)
+    s = cb.session(*patient("session.idle", 3), *patient("cell.timeout", 9))
+    row = s.enter(f"import time; time.sleep({limit + .5})")
+    s.expect_since(
+        row, rf"the session ends in ({limit - 1}|{limit}) s: idle limit")
     # The notice is said at every prompt, too late for the answer here and there.
     s.expect_since(s.enter("6 * 7"), "^42")
