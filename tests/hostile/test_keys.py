@@ -5,11 +5,12 @@ which is said. No byte of the tty's ends the session, and the next cell finds
 the tty as every cell finds it."""
 import pytest
 
-from hostile import is_whole, start, value
-from world import WHOLE
+from hostile import is_whole, patient, start, value
+from world import PATIENCE, WHOLE
 
 SAID = "what was typed ahead is dropped"
 KEYS = "xx\u0144x"
+AT_LAST = "!"
 
 TTY = """\
 import fcntl, os, struct, sys, termios, time
@@ -25,10 +26,11 @@ def key(number, c=b'x'):
     change(lambda t: t[6].__setitem__(number, c))
 def wait(row='go'):
     print(row, flush=True)
-    time.sleep(0.5)
+    time.sleep(PAUSE)
 def stripped():
     off(3, termios.ICANON); on(0, termios.ISTRIP)
-    print('go', flush=True); os.read(0, 1); time.sleep(0.5)"""
+    print('go', flush=True); os.read(0, 1); time.sleep(PAUSE)
+PAUSE = """ + str(PATIENCE)
 
 TRICKS = {
     "nothing": "wait()",
@@ -64,7 +66,7 @@ SOME = list(TRICKS) if WHOLE else [*CONTROLS, *list(TRICKS)[2::4]]
 def test_typed_ahead_keys_are_the_persons_whatever_a_cell_does(cb):
     """The cell may read the first of them, or spoil them all. The keys that come
     back are then the last of the person's own, or none."""
-    s = start(cb, "--set", "cell.timeout=10s")
+    s = start(cb, *patient("cell.timeout", 10))
     s.run(TTY)
     given = {}
     for trick in SOME:
@@ -73,7 +75,10 @@ def test_typed_ahead_keys_are_the_persons_whatever_a_cell_does(cb):
         s.type(KEYS)
         s.wait(lambda: s.screen.here() > row
                and s.screen.cursor_row().startswith(">>>"), "the prompt")
-        given[trick] = s.screen.cursor_row()[4:].strip()
+        # A key at the prompt comes behind all that was typed ahead.
+        s.type(AT_LAST)
+        s.wait(lambda: s.screen.cursor_row().endswith(AT_LAST), "a key")
+        given[trick] = s.screen.cursor_row()[4:].strip().removesuffix(AT_LAST)
         s.type("\x03")
         s.wait_prompt()
     for trick, keys in given.items():
@@ -91,7 +96,7 @@ def test_typed_ahead_keys_are_the_persons_whatever_a_cell_does(cb):
 def test_no_cell_makes_a_command_of_lines_typed_ahead(cb):
     """The cell may change its tty, and read any part of a line: the next prompt
     runs lines that the person typed, from their beginning, or none."""
-    s = start(cb, "--set", "cell.timeout=10s")
+    s = start(cb, *patient("cell.timeout", 10))
     s.run(TTY)
     s.run("import select")
 
@@ -112,7 +117,7 @@ def test_no_cell_makes_a_command_of_lines_typed_ahead(cb):
 
 
 def test_a_key_made_the_end_of_file_does_not_end_the_session(cb):
-    s = start(cb, "--set", "cell.timeout=10s")
+    s = start(cb, *patient("cell.timeout", 10))
     s.run(TTY)
     row = s.enter("key(termios.VEOF); wait()")
     s.expect_since(row, "^go")
@@ -134,7 +139,7 @@ def test_a_key_made_the_end_of_file_does_not_end_the_session(cb):
 
 
 def test_text_before_ctrl_d_that_a_cell_reads_does_not_leave_it_alone(cb):
-    s = start(cb, "--set", "cell.timeout=10s")
+    s = start(cb, *patient("cell.timeout", 10))
     s.run(TTY)
     row = s.enter("off(3, termios.ICANON); print('go', flush=True);"
                   " os.read(0, 2); time.sleep(0.3)")
@@ -148,7 +153,7 @@ def test_text_before_ctrl_d_that_a_cell_reads_does_not_leave_it_alone(cb):
 @pytest.mark.parametrize("line", [
     "abc:quit\r", "abc%reset\r", "abcquit\x01:\r", "\x1b[A\x1b[A\r"])
 def test_the_rest_of_a_line_that_a_cell_began_to_read_is_no_command(cb, line):
-    s = start(cb, "--set", "cell.timeout=10s")
+    s = start(cb, *patient("cell.timeout", 10))
     s.run(TTY)
     row = s.enter("import tty; tty.setraw(0); print('go', flush=True);"
                   " os.read(0, 3); time.sleep(0.3)")
@@ -185,7 +190,7 @@ SPOILS = {
 
 @pytest.mark.limit(120)
 def test_the_next_cell_finds_the_tty_as_every_cell_does(cb):
-    s = start(cb, "--set", "cell.timeout=10s")
+    s = start(cb, *patient("cell.timeout", 10))
     s.run(TTY)
     s.run("import signal, subprocess; before = termios.tcgetattr(0)")
     for spoil in SPOILS.values():
