@@ -426,9 +426,12 @@ for n in range(depth):
     pid = os.fork()
     if pid:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-time.sleep(2)
+time.sleep({nap})
 print(n)
 """
+# A busy host forks so many processes in more than a minute.
+FORKING = ("-s", "session.processes=250", "-t", f"{40 * PATIENCE:.0f}s",
+           "-s", "cell.cpu=40s")
 
 
 # For each mapping the kernel keeps something for each ancestor: it grows with the
@@ -440,9 +443,8 @@ MAPS, DEPTH, ROOM = (220, 200, "400M") if WHOLE else (220, 120, "200M")
 @pytest.mark.parametrize("maps, code", [(MAPS, 137), (2, 0)])
 @pytest.mark.limit(120)
 def test_what_mappings_take_that_were_forked_often_is_counted(cb, maps, code):
-    r = cb.run("-M", ROOM, "-s", "session.processes=250", "-t", "40s",
-               "-s", "cell.cpu=40s", "-c",
-               FORKS.format(maps=maps, depth=DEPTH), timeout=60)
+    r = cb.run("-M", ROOM, *FORKING, "-c",
+               FORKS.format(maps=maps, depth=DEPTH, nap=2), timeout=60)
     assert r.code == code, r
     assert code or r.text.split() == [str(DEPTH - 1)], r
 
@@ -465,14 +467,14 @@ def test_a_jail_that_nobody_weighed_in_time_is_stopped_and_weighed(
     if strong(cb):
         pytest.skip("a cgroup counts memory")
     source = FORKS.replace("time.sleep", "print('up', flush=True)\ntime.sleep")
-    p = cb.popen("-M", "200M", "-s", "session.processes=250", "-t", "40s",
-                 "-s", "cell.cpu=40s", "-c",
-                 source.format(maps=maps, depth=120),
+    # The helper is stopped while all of them sleep.
+    p = cb.popen("-M", "200M", *FORKING, "-c",
+                 source.format(maps=maps, depth=120, nap=4 * PATIENCE),
                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if not code:
         assert p.stdout.readline() == b"up\n"
     hosttree.until(lambda: stop_standin(p.pid), "a helper", 20)
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=60 * PATIENCE)
     assert p.returncode == code, (out, err)
     assert code or out.split() == [b"119"], out
 
