@@ -93,7 +93,8 @@ def test_a_window_has_the_size_of_its_terminal(host, spare):
     assert was_ahead(host) == bool(spare)
 
 
-SECONDS = int(2 * PATIENCE)
+SECONDS = int(3 * PATIENCE)
+PATIENT = "[cell]\ntimeout = 60s\n"  # a limit that STRICT is not looser than
 STRICT = ["-M", "64M", "-s", "session.processes=9", "-s", "home.size=1M", "-s",
           "home.files=30", "-s", "session.cpus=0.5", "-s",
           "python.recursion=300", "-t", f"{SECONDS}s"]
@@ -101,7 +102,7 @@ STRICT = ["-M", "64M", "-s", "session.processes=9", "-s", "home.size=1M", "-s",
 
 @as_any_other
 def test_the_limits_of_a_session_are_the_persons(host, spare):
-    ann, _ = start(host, spare)
+    ann, _ = start(host, spare, PATIENT)
     s = ann.session(*STRICT).start()
     s.run("import os, sys, threading")
     assert "(16777216, 16777216, 1048576, 31)" in s.run(
@@ -127,7 +128,7 @@ def test_the_limits_of_a_session_are_the_persons(host, spare):
 
 @as_any_other
 def test_the_limits_of_a_program_are_the_persons(host, spare):
-    ann, _ = start(host, spare)
+    ann, _ = start(host, spare, PATIENT)
     r = ann.run(*STRICT, "-c", "import os, resource, sys\n"
                 "print(os.statvfs('/tmp').f_blocks * 4096,"
                 " os.statvfs('.').f_files,"
@@ -396,10 +397,13 @@ def age_of(pid):
 
 
 def test_clocks_begin_with_the_claim(host):
-    ann, _ = start(host, policy="[session]\nidle = 4s\nlifetime = 4s\n")
+    seconds = int(5 * PATIENCE)
+    ann, _ = start(host, policy=f"[session]\nidle = {seconds}s\n"
+                   f"lifetime = {seconds}s\n")
     spares = wardens(host)
     assert len(spares) == KINDS
-    hosttree.until(lambda: min(map(age_of, spares)) > 5, "older spares", 30)
+    hosttree.until(lambda: min(map(age_of, spares)) > seconds + 1,
+                   "older spares", 30)
     assert sorted(wardens(host)) == sorted(spares)
     s = ann.session().start()
     assert "42" in s.run("6 * 7")
@@ -420,7 +424,8 @@ def test_spares_that_wait_use_no_cpu(host):
         """The modules of cells are loaded after the spare is ready."""
         before = used_by(pids)
         time.sleep(.5)
-        return used_by(pids) == before
+        return used_by(pids) == before and not any(
+            "R" in hosttree.thread_states(pid) for pid in pids)
 
     hosttree.until(is_calm, "the end of the preparations")
     before, begun = used_by(pids), time.monotonic()
@@ -474,6 +479,14 @@ for size in (ctypes.sizeof(order.Limits) + 80, 1, 8192):
         == "True\n"  # the control
 
 
+def takes_interrupts(pid):
+    """Whether a process is cellblock, which waits for signals, and no longer
+    what starts it."""
+    status = hosttree.status_of(pid)
+    return status.get("Name") == "cellblock" and \
+        int(status.get("SigBlk", "0"), 16) >> signal.SIGINT - 1 & 1
+
+
 @pytest.mark.parametrize("mode, late", [
     ("-e", "cellblock-init"), ("-c", "cellblock-init"), ("-e", "python3")])
 def test_an_interrupt_before_a_program_begins_ends_it(host, mode, late):
@@ -485,6 +498,7 @@ def test_an_interrupt_before_a_program_begins_ends_it(host, mode, late):
     for pid in slow:
         os.kill(pid, signal.SIGSTOP)
     p = ann.popen(mode, "print(42)")
+    hosttree.until(lambda: takes_interrupts(p.pid), "the front end")
     time.sleep(1)
     p.send_signal(signal.SIGINT)
     time.sleep(0.3)

@@ -10,6 +10,7 @@ import pytest
 import hindered
 import hosttree
 from exams import Exam, write
+from world import PATIENCE
 
 # All that a session needs of /dev, and a place for a socket.
 OWN_DEV = """mkdir $0/dev && mount --rbind /dev $0/dev && mount -t tmpfs x /dev &&
@@ -60,7 +61,8 @@ def _first_log(host):
 
 @pytest.fixture(name="log")
 def _log(host, first_log):
-    host.policy("[cell]\ntimeout = 1s\n")
+    # A program starts within it.
+    host.policy(f"[cell]\ntimeout = {3 * PATIENCE:.0f}s\ncpu = 5m\n")
     host.start()
     return first_log
 
