@@ -7,6 +7,8 @@ import threading
 
 import pytest
 
+from world import PATIENCE
+
 # The enforcement of a limit depends on the user: root's sessions have a cgroup.
 pytestmark = pytest.mark.both
 
@@ -42,7 +44,7 @@ def test_a_socket_in_an_exposed_directory_can_be_reached(cb):
         os.chmod(path, 0o777)
         cb.let_in(place)
         server.listen(2)
-        server.settimeout(20)
+        server.settimeout(20 * PATIENCE)
 
         def serve():
             try:

@@ -12,12 +12,14 @@ import time
 import pytest
 
 import hosttree
-from world import IS_ROOT, PYTHON
+from world import IS_ROOT, PATIENCE, PYTHON
 
 # The enforcement of a limit depends on the user: root's sessions have a cgroup.
 pytestmark = pytest.mark.both
 
 MIB = 1 << 20
+# For cells that have a small share of the CPU.
+LONG = "-s", f"cell.timeout={60 * PATIENCE:.0f}s", "-s", "cell.cpu=60s"
 
 
 def cgroup_of(pid, controller):
@@ -75,8 +77,11 @@ def test_the_cgroup_has_the_configured_limits(cb):
     # Every guest is in the cgroup.
     def all_inside():
         guests = hosttree.Tree(s.pid).guests()
-        return guests and all(
-            cgroup_of(pid, "memory").is_relative_to(memory) for pid in guests)
+        try:
+            return guests and all(cgroup_of(pid, "memory").is_relative_to(
+                memory) for pid in guests)
+        except FileNotFoundError:   # one has ended: it made a checkpoint
+            return False
     hosttree.until(all_inside, "every guest in the cgroup")
 
 
@@ -226,7 +231,7 @@ def seconds_until_frozen(place):
 def test_a_throttled_process_is_frozen_late_and_not_killed(cb):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("this test needs two cores")
-    s = cb.session("-s", "cell.checkpoint=never")
+    s = cb.session("-s", "cell.checkpoint=never", *LONG)
     s.run("kept = 5")
     place = cgroup_of(hosttree.Tree(s.pid).guests()[0], "freezer")
     cpu = cpu_cgroup(s)
@@ -270,7 +275,7 @@ input('go on')
 
 
 def test_a_throttled_session_keeps_its_variables(cb):
-    s = cb.session("-s", "cell.timeout=60s")
+    s = cb.session(*LONG)
     s.run("None")
     cpu = cpu_cgroup(s)
     if "cellblock" not in str(cpu):
@@ -290,7 +295,7 @@ def test_a_throttled_session_keeps_its_variables(cb):
 
 def test_cpu_use_is_limited_to_the_configured_share(cb):
     """A session that wants more than its share is throttled."""
-    s = cb.session("-s", "session.cpus=0.2")
+    s = cb.session("-s", "session.cpus=0.2", *LONG)
     s.run("None")
     cpu = cpu_cgroup(s)
     before = throttled(cpu)
