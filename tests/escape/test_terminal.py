@@ -12,7 +12,7 @@ import pytest
 
 import hosttree
 import term
-from world import CELLBLOCK
+from world import CELLBLOCK, PATIENCE
 
 # Root's jails have a host id of their own, a person's have the person's.
 pytestmark = pytest.mark.both
@@ -463,7 +463,7 @@ def test_in_a_background_that_runs_everything_is_shown(cb):
 def test_every_screenful_of_the_background_says_what_it_is(cb):
     s = cb.session("-q", "--set", "cell.background=run", size=(5, 60))
     s.run("import os, time")
-    row = s.enter("os.fork() or (time.sleep(.5),"
+    row = s.enter(f"os.fork() or (time.sleep({PATIENCE}),"
                   " os.write(1, b'late\\n' * 12), os._exit(0)); None")
     s.wait(lambda: s.all_text().count("\nlate") >= 12, "all of it")
     rows = s.screen.rows(row)
@@ -473,7 +473,7 @@ def test_every_screenful_of_the_background_says_what_it_is(cb):
 
 
 def test_where_a_cell_was_does_not_bury_its_verdict(cb):
-    s = cb.session("-q", "-t", "2s", "-s", "cell.grace=2s")
+    s = cb.session("-q", "-t", f"{2 * PATIENCE:.0f}s", "-s", "cell.grace=2s")
     s.run("import signal, time; signal.signal(2, signal.SIG_IGN)\n"
           "def deep(name, *then):\n"
           "    f = lambda g, *h: g(*h)\n"
@@ -493,7 +493,7 @@ def test_where_a_cell_was_does_not_bury_its_verdict(cb):
 def test_tabs_do_not_make_a_screenful_larger(cb):
     s = cb.session("-q", "--set", "cell.background=run")
     s.run("import os, time")
-    row = s.enter("os.fork() or (time.sleep(.5),"
+    row = s.enter(f"os.fork() or (time.sleep({PATIENCE}),"
                   " os.write(1, (b'\\t' * 10 + b'xx') * 60), os._exit(0)); None")
     s.wait(lambda: s.all_text().count("x\nx") > 50, "all of it")
     rows = s.screen.rows(row)
@@ -503,10 +503,10 @@ def test_tabs_do_not_make_a_screenful_larger(cb):
 
 
 def test_what_is_said_on_the_alternate_screen_is_said_again(cb):
-    s = cb.session("-q", "--set", "session.lifetime=62s",
+    s = cb.session("-q", "--set", f"session.lifetime={60 + 3 * PATIENCE:.0f}s",
                    "--set", "cell.timeout=30s")
     s.enter("import time; print('\\x1b[?1049h\\x1b[2J\\x1b[Htop', flush=True);"
-            " time.sleep(6)")
+            f" time.sleep({3 * PATIENCE + 4})")
     s.wait(lambda: s.screen.alternate, "the alternate screen")
     s.expect("^.the session ends in")
     assert s.screen.shown()[0] == "top"
