@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from driver import CELL, FOREIGN_CELL, LIMITS, LOAD, PYTHON, memory
+from driver import (CELL, DEADLINE, FOREIGN_CELL, LIMITS, LOAD, PYTHON,
+                    memory)
 
 
 def program(*args, before="", parts=CELL, **how):
@@ -15,7 +16,7 @@ def program(*args, before="", parts=CELL, **how):
         return subprocess.run(
             [PYTHON, "-I", "-S", "-c", before + LOAD, str(driver), *LIMITS, "-e",
              *args],
-            capture_output=True, text=True, timeout=60, pass_fds=[driver],
+            capture_output=True, text=True, timeout=3 * DEADLINE, pass_fds=[driver],
             **how)
     finally:
         os.close(driver)

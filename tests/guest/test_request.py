@@ -6,7 +6,7 @@ import re
 import socket
 import subprocess
 
-from driver import (CELL, FOREIGN_CELL, LIMITS, LOAD, PYTHON, memory,
+from driver import (CELL, DEADLINE, FOREIGN_CELL, LIMITS, LOAD, PYTHON, memory,
                     until)
 
 
@@ -17,7 +17,7 @@ class Early:
         self.driver, self.report = memory(parts), memory()
         self.ctl, theirs = socket.socketpair(socket.AF_UNIX,
                                              socket.SOCK_SEQPACKET)
-        self.ctl.settimeout(60)
+        self.ctl.settimeout(DEADLINE)
         tty = os.open("/dev/null", os.O_RDWR)
         self.process = subprocess.Popen(
             [PYTHON, "-u", "-I", "-S", "-c", LOAD, str(self.driver), *LIMITS, "-w",
@@ -45,7 +45,7 @@ class Early:
     def end(self):
         """(the ended process, {name of a piece: [bytes...]})"""
         p = self.process
-        p.stdout, p.stderr = p.communicate(timeout=60)
+        p.stdout, p.stderr = p.communicate(timeout=3 * DEADLINE)
         told = pieces(os.pread(self.report, 1 << 24, 0))
         for fd in self.driver, self.report:
             os.close(fd)
