@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import hosttree
-from hostile import (END_FIRST_THREAD, HANG, recovers, said_since, start,
-                     uses_no_cpu, value, wait_stopped)
+from hostile import (END_FIRST_THREAD, HANG, patient, recovers, said_since,
+                     start, uses_no_cpu, value, wait_stopped)
 
 # Root's jails are stopped by the freezer, a person's by signals.
 pytestmark = pytest.mark.both
@@ -280,14 +280,14 @@ def test_ctrl_c_reaches_the_cell_after_a_child_took_the_terminal(cb):
 
 
 def test_a_time_limit_after_a_rollback_interrupts_and_does_not_kill(cb):
-    s = start(cb, "--set", "cell.timeout=1s", "--set", "cell.grace=20s")
+    s = start(cb, *patient("cell.timeout", 2), "--set", "cell.grace=20s")
     s.run("import os; os._exit(1)")
     out = s.run("while True: pass", 40)
     assert "interrupted · variables kept" in out, out
 
 
 def test_a_killed_checkpoint_is_reported_at_once_and_at_the_rollback(cb):
-    s = start(cb, "--set", "cell.timeout=4s")
+    s = start(cb, *patient("cell.timeout", 4))
     out = s.run("import os\nme = os.getpid()\nfor p in range(2, 400):\n"
                 "    if p != me:\n        try: os.kill(p, 9)\n"
                 "        except OSError: pass\n"
