@@ -10,6 +10,7 @@ from world import PATIENCE, WHOLE
 pytestmark = pytest.mark.both
 
 MOST = 32768
+LONG = f"{60 * PATIENCE:.0f}s"
 
 SETUP = """
 import ctypes, errno, fcntl, os, struct, sys, threading, time
@@ -91,7 +92,7 @@ def test_record_locks_are_bounded(cb, way):
 def test_locks_that_are_given_back_do_not_count(cb):
     """As a database does: lock, unlock, and never hold many."""
     more = 50000 if WHOLE else MOST + 1000
-    r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c", SETUP + f"""
+    r = cb.run("-t", LONG, "-s", "cell.cpu=60s", "-c", SETUP + f"""
 fd = new()
 for i in range({more}):
     fcntl.lockf(fd, fcntl.LOCK_EX, 1, i)
@@ -256,7 +257,7 @@ WRONG = {"an_event": "os.eventfd(0)", "an_epoll": "os.dup((events := select.epol
 @pytest.mark.sampled
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_thread_cannot_have_another_file_locked_as_a_whole(cb, wrong):
-    r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c",
+    r = cb.run("-t", LONG, "-s", "cell.cpu=60s", "-c",
                racing(wrong) + """
 race(lambda: fcntl.flock(place, fcntl.LOCK_EX))
 """, timeout=90)
@@ -267,7 +268,7 @@ race(lambda: fcntl.flock(place, fcntl.LOCK_EX))
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_thread_that_has_a_part_of_another_file_locked_dies(cb, wrong):
     """It can have one such lock, but then no second call returns."""
-    r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c",
+    r = cb.run("-t", LONG, "-s", "cell.cpu=60s", "-c",
                racing(wrong) + """
 pid = os.fork()
 if pid == 0:
@@ -336,7 +337,7 @@ if os.path.exists('/home/hides'):
 def test_a_process_that_hid_with_such_a_lock_dies_when_it_can_be_seen(cb):
     """Init cannot look at a program that nobody may read. It goes on to
     remember that a thread of it has locked something."""
-    r = cb.run("-t", "90s", "-s", "cell.cpu=90s", "-c",
+    r = cb.run("-t", f"{90 * PATIENCE:.0f}s", "-s", "cell.cpu=90s", "-c",
                racing("an_event") + "import time\n" + UNREADABLE, timeout=120)
     assert r.code == 0 and r.text.split() in (["right"], ["wrong", "9"]), r
 
@@ -368,13 +369,13 @@ held.set()
 def test_no_more_threads_lock_parts_than_init_can_look_at(cb):
     """Each may have one lock on what is no file until its next call: so many
     there can be. Those that have ended make room (the control)."""
-    r = cb.run("-t", "60s", "-s", "session.processes=400", "-c", SETUP + CROWD,
+    r = cb.run("-t", LONG, "-s", "session.processes=400", "-c", SETUP + CROWD,
                timeout=90)
     assert r.text.split() == ["256", "44", "200", "0"], r
 
 
 def test_a_process_with_threads_locks_files_like_any_other(cb):
-    r = cb.run("-t", "60s", "-c", SETUP + """
+    r = cb.run("-t", LONG, "-c", SETUP + """
 import signal, subprocess
 held = threading.Event()
 threading.Thread(target=held.wait).start()
@@ -460,7 +461,7 @@ while True: time.sleep(9)
 """
 
 
-TIMEOUT = 8 if WHOLE else 3
+TIMEOUT = int((8 if WHOLE else 4) * PATIENCE)
 
 
 @pytest.mark.sampled
