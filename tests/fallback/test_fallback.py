@@ -179,7 +179,8 @@ def test_a_whole_session_runs_without_proc(cb):
 
 
 def test_a_stuck_cell_is_ended_without_proc(cb):
-    s = cb.session("-t", "500ms", "-s", "cell.grace=200ms", wrapper=NO_PROC)
+    s = cb.session("-t", f"{PATIENCE:.0f}s", "-s", "cell.grace=200ms",
+                   wrapper=NO_PROC)
     s.run("x = 6")
     out = s.run("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
                 "while True: pass\n")

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from hostile import value
+from hostile import patient, value
 from world import PYTHON
 
 DIES = "os._exit(1)"
@@ -324,7 +324,7 @@ ROLLED_BACK = """
 def shows(cb, cells, where):
     """The output of a session for the last cell. Asserts that plain Python
     gives the same."""
-    s = cb.session("--set", "cell.timeout=8s")
+    s = cb.session(*patient("cell.timeout", 8))
     for cell in cells[:-1]:
         s.run(cell, 30)
     shown = value(s, cells[-1], 30)
@@ -378,7 +378,7 @@ def test_a_port_is_free_once_it_is_closed(cb):
 
 @pytest.mark.limit(90)
 def test_a_multiprocessing_pool_works_over_several_cells(cb):
-    s = cb.session("--set", "cell.timeout=15s", "--set", "cell.cpu=15s",
+    s = cb.session(*patient("cell.timeout", 15), "--set", "cell.cpu=15s",
                    "-M", "400M")
     s.run("import multiprocessing as mp")
     s.run("def square(x): return x * x\n")
@@ -396,7 +396,7 @@ def test_a_multiprocessing_pool_works_over_several_cells(cb):
 def test_pipes_and_sockets_lost_by_a_rollback_fail_without_hanging(cb):
     """After a rollback, pipes and sockets from before it are dead. Their use
     fails at once and does not hang."""
-    s = cb.session("--set", "cell.timeout=8s")
+    s = cb.session(*patient("cell.timeout", 8))
     s.run("import os, socket, subprocess as sp\nr, w = os.pipe()\n"
           "a, b = socket.socketpair()\n"
           "p = sp.Popen(['cat'], stdin=-1, stdout=-1)")
