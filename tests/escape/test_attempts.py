@@ -24,7 +24,7 @@ pytestmark = pytest.mark.both
 # and a sample of the rest.
 MODES = ("program", pytest.param("session", marks=pytest.mark.sampled))
 SAMPLE = 1 if WHOLE else 4
-LIMITS = ("-t", "200s", "--set", "cell.cpu=200s", "--set", "cell.undo=0")
+LIMITS = ("-t", f"{200 * PATIENCE:.0f}s", "--set", "cell.cpu=200s", "--set", "cell.undo=0")
 
 
 class Host:
