@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Files that people hand in, which root's service keeps out of their reach."""
+import contextlib
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import pytest
 import hindered
 import hosttree
 from exams import write
+from world import PATIENCE
 
 LOCKED = "[policy]\nlocked = yes\n"
 RECEIPT = r"receipt ([0-9a-f]{4}-[0-9a-f]{2})"
@@ -107,9 +109,10 @@ def test_a_session_from_before_there_was_a_directory_says_so(maker, ann):
 
 
 def test_each_version_is_kept_with_its_name_time_and_hash(course, ann, bob):
-    course.set(deadline=time.time() + 3 * 86400)
+    due = time.time() + 3 * 86400
+    course.set(deadline=due)
     s = ann.session().start()
-    day = time.strftime("%A", time.localtime(time.time() + 3 * 86400))
+    day = time.strftime("%A", time.localtime(due))
     assert f"course python1: exercise 4 due {day}" in s.all_text()
     write(s, "mean.py", "print(1)\n")
     said = framed(s, ":submit mean.py")
@@ -289,7 +292,7 @@ print(handing.rows(s)[-1])
     assert p.stdout.readline() == "half\n"
     hosttree.until(lambda: ".new" in course.names(ann), "the half")
     clock(7200)
-    out, _ = p.communicate("\n", timeout=60)
+    out, _ = p.communicate("\n", timeout=60 * PATIENCE)
     assert "was due" in out and course.names(ann) == set()
 
 
@@ -340,7 +343,7 @@ r = handing.hand_in((b"a", b"x" * 30000))[-1]
 print("kept" if r[0] else r[4])
 """
     ps = [ann.python(script) for _ in range(6)]
-    said = [p.communicate(timeout=120)[0] for p in ps]
+    said = [p.communicate(timeout=120 * PATIENCE)[0] for p in ps]
     assert said.count("kept\n") == 2, said
     assert all(s == "kept\n" or "all versions together" in s for s in said)
     assert course.versions(ann) == [1, 2] and course.rest(ann) == set()
@@ -349,7 +352,7 @@ print("kept" if r[0] else r[4])
 def test_two_at_once_get_two_versions(course, ann):
     script = HAND + "print(handing.hand_in((b'a', b'x'))[0][1])"
     ps = [ann.python(script) for _ in range(8)]
-    got = [int(p.communicate(timeout=120)[0]) for p in ps]
+    got = [int(p.communicate(timeout=120 * PATIENCE)[0]) for p in ps]
     assert sorted(got) == list(range(1, 9)) == course.versions(ann)
 
 
@@ -425,7 +428,7 @@ print(*(handing.rows(s)[-1] for s in many))
     assert p.stdout.readline() == "silent\n"
     assert "1" in bob.asks(HAND + "print(handing.hand_in((b'a', b'x'))[0][1])")
     assert ann.run("-c", "print(6 * 7)").text == "42\n"
-    out, _ = p.communicate(timeout=120)
+    out, _ = p.communicate(timeout=120 * PATIENCE)
     assert "nothing came for 5 s" in out
     assert "1" in ann.asks(HAND + "print(handing.hand_in((b'a', b'x'))[0][1])")
     assert course.versions(ann) == [1] and course.rest(ann) == set()
@@ -513,11 +516,20 @@ def half(course, ann):
     return p
 
 
+def open_in(pid):
+    """What a process has open, without what is closed meanwhile."""
+    found = []
+    with contextlib.suppress(OSError):
+        for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                found.append(os.readlink(fd))
+    return found
+
+
 def taking(host, ann):
     """The child of the service that takes what the person hands in."""
     found = [pid for pid in host.children()
-             if any(f"/{ann.name}" in os.readlink(fd)
-                    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir())]
+             if any(f"/{ann.name}" in to for to in open_in(pid))]
     assert len(found) == 1, found
     return found[0]
 
@@ -526,7 +538,7 @@ def test_a_killed_service_ends_no_hand_in(course, ann, session):
     p = half(course, ann)
     course.host.maker.kill()
     course.host.maker.wait()
-    out, _ = p.communicate("\n", timeout=60)
+    out, _ = p.communicate("\n", timeout=60 * PATIENCE)
     assert "a.py" in out and course.of(ann, 1) == {"a.py": "1234"}
     write(session, "b.py", "x")
     said = framed(session, ":submit b.py")
@@ -539,7 +551,7 @@ def test_a_killed_service_ends_no_hand_in(course, ann, session):
 def test_what_was_killed_in_the_middle_is_not_there(course, ann, session):
     p = half(course, ann)
     os.kill(taking(course.host, ann), 9)
-    out, _ = p.communicate("\n", timeout=60)
+    out, _ = p.communicate("\n", timeout=60 * PATIENCE)
     assert out == "[None]\n" and course.versions(ann) == []
     assert course.rest(ann) == {".new"}
     assert "STUDENT" in course.collect("python1/4").text
@@ -550,7 +562,7 @@ def test_what_was_killed_in_the_middle_is_not_there(course, ann, session):
 
 def test_the_courier_ends_with_its_session(course, ann):
     def couriers():
-        return {pid for pid in hosttree.all_pids()
+        return {pid for pid in hosttree.mine()
                 if hosttree.status_of(pid).get("Name") == "cellblock-hand"}
     before = couriers()
     s = ann.session().start()
