@@ -12,9 +12,12 @@ from test_attacks import KERNELS, STUCK
 from test_exam_end import PLANTED as SILENT
 from world import PATIENCE
 
-# Root's command comes behind it on one processor: all is sent before it is read.
+# Root's command comes behind it on one processor: all is sent before it is
+# read. The planted one goes before all others: a command that goes behind them
+# would have nothing of a busy processor.
 ONE = str(min(os.sched_getaffinity(0)))
-BEHIND = ["taskset", "-c", ONE, "nice", "-n", "19"]
+BEHIND = ["taskset", "-c", ONE]
+FIRST = -20
 PLANTED = STUCK + f"os.sched_setaffinity(0, {{{ONE}}})" + r"""
 import array, glob, selectors
 place, = glob.glob(os.path.expanduser('~/.local/state/cellblock/live'))
@@ -123,6 +126,7 @@ def test_what_it_hands_over_keeps_root_from_nothing(host, kernel):
     s, other = ann.session().start(), bob.session().start()
     p = ann.python(PLANTED, "9", "1001", "1002")
     assert p.stdout.readline() == "ready\n", p.stderr.read()
+    os.setpriority(os.PRIO_PROCESS, p.pid, FIRST)
     try:
         root_does_all(host, kernel, s, other)
         assert s.run("6 * 7") == "42" and p.poll() is None
