@@ -99,6 +99,16 @@ class Client:
         meta = {} if token is None else {"_meta": {"progressToken": token}}
         return self.ask("tools/call", name=name, arguments=arguments, **meta)
 
+    def ask_and_cancel(self, name):
+        """Call a tool, and cancel that in the same write."""
+        self.n += 1
+        call = {"id": self.n, "method": "tools/call",
+                "params": {"name": name, "arguments": {}}}
+        note = {"method": "notifications/cancelled",
+                "params": {"requestId": self.n}}
+        self.raw("".join(json.dumps({"jsonrpc": "2.0", **m}) + "\n"
+                         for m in (call, note)))
+
     def tool(self, name, /, **arguments):
         m = self.call("tools/call", name=name, arguments=arguments)
         assert "result" in m, m

@@ -9,6 +9,7 @@ import hindered
 import hosttree
 from agent import Client, TOOLS, text_of
 from figures import pyplot
+from world import PATIENCE
 
 
 # ---- tools ----
@@ -35,7 +36,7 @@ def test_a_session_keeps_its_variables(mcp):
 
 
 def test_a_cell_that_fails_is_an_error_of_the_tool(cb):
-    c = Client(cb, "-t", "1s", "-M", "128M")
+    c = Client(cb, "-t", f"{int(2 * PATIENCE)}s", "-M", "128M")
     for code, how, after in (
             ("1/0", "raised", "kept"), ("1 +", "syntax", "kept"),
             ("while True: pass", "interrupted", "kept"),
@@ -125,7 +126,7 @@ def test_a_reset_keeps_the_files(mcp):
 
 
 def test_a_session_that_is_over_can_be_replaced(cb):
-    c = Client(cb, "-s", "session.lifetime=5s")
+    c = Client(cb, "-s", f"session.lifetime={int(5 * PATIENCE)}s")
     first = c.run("x = 1\nopen('f', 'w').close()")
     assert not first["isError"]
     hosttree.until(lambda: c.run("x")["isError"], "the session's end", 30)
