@@ -5,8 +5,11 @@ import json
 import subprocess
 
 import hosttree
+from world import PATIENCE
 
 START = {"session": True}
+# On a busy host a second is short for Python to raise KeyboardInterrupt.
+GRACE = ("-s", "cell.grace=10s")
 
 
 class Eval:
@@ -18,7 +21,7 @@ class Eval:
         """The answer, or the answers to several requests."""
         text = "".join((r if isinstance(r, str) else json.dumps(r)) + "\n"
                        for r in requests)
-        r = self.cb.run(*args, "--eval", stdin=text)
+        r = self.cb.run(*GRACE, *args, "--eval", stdin=text)
         self.code, self.said = r.code, r.said
         answers = [json.loads(line) for line in r.text.splitlines()]
         assert len(answers) == len(requests), r
@@ -44,7 +47,7 @@ class Stream:
     """A stream whose reader is looked at between the requests."""
 
     def __init__(self, cb, *args, begin=None):
-        self.p = cb.popen(*args, "--eval", stdin=subprocess.PIPE,
+        self.p = cb.popen(*GRACE, *args, "--eval", stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE)
         if begin:
             assert self(begin)["session"] is True
@@ -67,7 +70,7 @@ class Stream:
 
     def close(self):
         self.p.stdin.close()
-        return self.p.wait(20)
+        return self.p.wait(20 * PATIENCE)
 
 
 # The report is the pipe that is not standard input, output or error.

@@ -6,6 +6,7 @@ import pytest
 
 from evaluation import START, packed
 from figures import needs
+from world import PATIENCE
 
 SOME = """
 class V:
@@ -118,7 +119,7 @@ def test_a_method_runs_on_the_clock_of_its_cell(ask, does, how, code):
     if ask.session and how == "exited":
         a, b = ask(bad, "6 * 7")
     else:
-        a, b = ask(bad, "6 * 7", timeout_ms=1500)
+        a, b = ask(bad, "6 * 7", timeout_ms=int(1500 * PATIENCE))
     if ask.session:
         assert a["how"] == how
     else:

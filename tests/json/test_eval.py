@@ -13,7 +13,7 @@ import hindered
 import hosttree
 from evaluation import REPORT, START, Stream, packed, unpacked
 from figures import needs
-from world import WHOLE
+from world import PATIENCE, WHOLE
 
 
 # ---- the form of snekbox ----
@@ -48,7 +48,8 @@ def test_return_codes(ev):
              "import os; os.kill(os.getpid(), 9)": 137,
              "import ctypes; ctypes.string_at(0)": 139,
              "import time; time.sleep(60)": 137}
-    answers = ev(*({"input": c} for c in codes), args=("-t", "3s"))
+    answers = ev(*({"input": c} for c in codes),
+                 args=("-t", f"{int(3 * PATIENCE)}s"))
     assert [a["returncode"] for a in answers] == list(codes.values())
     assert ev({"input": "x = bytearray(2**30)\nprint(len(x))"},
               args=("-M", "64M"))["returncode"] in (1, 137)
@@ -242,7 +243,7 @@ def test_cpu_time_counts_also_of_processes_that_have_ended(ev):
     burn = ("import time\nend = time.process_time() + .3\n"
             "while time.process_time() < end: pass")
     child = f"import subprocess\nsubprocess.run(['python3', '-c', {burn!r}])"
-    r = ev({"code": burn}, {"code": child}, {"code": "1"})
+    r = ev({"code": burn}, {"code": child}, {"code": "1"}, args=("-t", "60s"))
     assert r[0]["cpu_ms"] >= 250 and r[1]["cpu_ms"] >= 250, r
     assert r[2]["cpu_ms"] < r[0]["cpu_ms"], r
 
@@ -314,20 +315,21 @@ def test_a_traceback_has_no_frame_of_the_driver(ev, cb):
 
 
 def test_limits_say_who_set_them(ev, cb):
-    cb.config("[cell]\ntimeout = 2s\n[session]\nmemory = 64M\n")
+    n = int(PATIENCE)           # seconds, in which it comes to its loop
+    cb.config(f"[cell]\ntimeout = {2 * n}s\n[session]\nmemory = 64M\n")
     spin = "import time\nprint('before')\nwhile True: time.sleep(1)"
-    r = ev({"code": spin, "timeout_ms": 1000}, {"code": spin})
+    r = ev({"code": spin, "timeout_ms": 1000 * n}, {"code": spin})
     assert [a["limit"]["key"] for a in r] == ["timeout_ms", "cell.timeout"]
     assert [a["exit_code"] for a in r] == [None, None]
     assert r[0]["timed_out"] and r[1]["timed_out"]
     assert r[0]["stdout"] == "before\n", "what was printed until then"
     assert r[0]["limit"]["source"] == "request"
-    assert r[0]["limit"]["text"] == "time limit: 1 s"
-    assert 1000 <= r[0]["duration_ms"] and 2000 <= r[1]["duration_ms"]
+    assert r[0]["limit"]["text"] == f"time limit: {n} s"
+    assert 1000 * n <= r[0]["duration_ms"] and 2000 * n <= r[1]["duration_ms"]
     assert r[1]["limit"]["source"].endswith("cellblock.conf:2")
     r = ev({"code": "while True: pass"},
            {"code": "x = [bytearray(2**20) for _ in range(9999)]"},
-           args=("-t", "50s", "-s", "cell.cpu=1s"))
+           args=("-t", "5m", "-s", "cell.cpu=1s"))
     assert (r[0]["limit"]["key"], r[0]["limit"]["source"]) == (
         "cell.cpu", "--set")
     assert (r[0]["exit_code"], r[0]["timed_out"]) == (137, False)
@@ -390,7 +392,7 @@ def test_answers_come_in_order_and_at_once(cb):
         p.stdin.flush()
         assert json.loads(p.stdout.readline())["result"] == i
     p.stdin.close()
-    assert p.wait(20) == 0
+    assert p.wait(20 * PATIENCE) == 0
 
 
 def test_a_request_may_have_many_lines(ev):
@@ -403,7 +405,7 @@ def test_a_request_may_have_many_lines(ev):
 # ---- what would be too much for the reader ----
 
 def test_no_program_makes_the_reader_large(cb):
-    s = Stream(cb, "-t", "20s")
+    s = Stream(cb, "-t", "2m")
     lists = "b'[' + b'[],' * %d + b'0]'"
     code = (REPORT + "data = " + lists + "\n"
             "send(b'json %%d\\n' %% len(data) + data)\nos._exit(0)")
@@ -434,7 +436,7 @@ def test_no_request_makes_the_reader_large(cb):
 @pytest.mark.sampled
 @pytest.mark.parametrize("fd", ["1", "report"])
 def test_no_program_keeps_the_reader_busy(cb, fd):
-    s, busy = Stream(cb, "-t", "30s"), 1 if WHOLE else 0.5
+    s, busy = Stream(cb, "-t", "5m"), 1 if WHOLE else 0.5
     before = s.cpu()
     r = s({"code": REPORT + f"end = time.process_time() + {busy}\n"
                             "while time.process_time() < end:\n"
@@ -650,7 +652,7 @@ def test_a_session_that_is_killed_is_told(cb):
     p.stdin.flush()
     assert json.loads(p.stdout.readline())["title"] == "The session is over"
     p.stdin.close()
-    assert p.wait(30) in (2, 125)
+    assert p.wait(30 * PATIENCE) in (2, 125)
     tree.wait_gone()
 
 
@@ -664,7 +666,7 @@ def test_no_jail_outlives_its_front_end(cb, how):
     hosttree.until(lambda: tree.look() and len(tree.guests()) == 2 and
                    len(tree.inside()) == 4, "the jails stand")
     p.send_signal(how)
-    p.wait(20)
+    p.wait(20 * PATIENCE)
     tree.wait_gone()
 
 
@@ -680,7 +682,7 @@ def test_every_request_is_answered_without_a_maker(cb):
     hosttree.until(lambda: " Z " in pathlib.Path(
         f"/proc/{maker}/stat").read_text(), "the maker is dead")
     out, said = p.communicate(b'{"input": "1"}\n{"code": "1"}\n' * 2,
-                              timeout=20)
+                              timeout=20 * PATIENCE)
     answers = [json.loads(line) for line in out.splitlines()]
     assert len(answers) == 4, "a jail may have been made before"
     assert answers[2] == {"stdout": "", "returncode": 255, "files": []}
@@ -697,7 +699,7 @@ def test_the_reader_of_requests_can_do_nothing(cb):
     assert json.loads(p.stdout.readline())["result"] == 1
     hosttree.assert_powerless(p.pid)
     p.stdin.close()
-    assert p.wait(20) == 0
+    assert p.wait(20 * PATIENCE) == 0
 
 
 def test_psutil_has_the_jails_figures_in_code(ev):
