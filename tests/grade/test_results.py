@@ -89,7 +89,7 @@ def test_an_interrupt_keeps_what_is_done(course):
     p = begin(course)
     await_lines(course, 2, p)
     p.send_signal(signal.SIGINT)
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=60 * world.PATIENCE)
     assert p.returncode == 130, (out, err)
     done = course.lines()
     assert 2 <= len(done) < 12

@@ -30,6 +30,8 @@ class Course:
         self.subs.mkdir()
         self.results = self.base / "results.jsonl"
         self.plan(plan, **files)
+        # What the plan says of it is stronger.
+        world.config("[cell]\ntimeout = 60s\n")
 
     def plan(self, text, **files):
         (self.base / "plan.ini").write_text(text)
