@@ -116,7 +116,7 @@ class Browser:
         self.tree.look()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(50)
+        self.process.wait(SECONDS)
         self.tree.wait_gone()
         os.close(self.to)
         os.close(self.from_)

@@ -14,6 +14,7 @@ import urllib.request
 import pytest
 
 import hosttree
+from world import PATIENCE
 
 JSON = {"Content-Type": "application/json"}
 
@@ -37,6 +38,12 @@ SPARE, SPARES = 1, 3
 # is short for Python to raise KeyboardInterrupt. Where the kill is what is
 # tested, the test says how soon.
 GRACE = ("-s", "cell.grace=10s")
+# How long a client waits for what comes; and how long the code of a test may
+# take, instead of the two seconds of /v1/execute.
+SLOW = 50 * PATIENCE
+TIMEOUT_MS = 20000
+# For a server whose cells are to run until they are ended, or may be slow.
+LONG = ("-s", "cell.timeout=10m")
 
 
 class Server:
@@ -65,7 +72,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self.tree = cb.tree(self.process)
 
-    def __call__(self, method, path, body=None, headers=None, timeout=50):
+    def __call__(self, method, path, body=None, headers=None, timeout=SLOW):
         if body is not None and not isinstance(body, bytes):
             body, headers = json.dumps(body).encode(), headers or JSON
         request = urllib.request.Request(self.url + path, body, headers or {},
@@ -78,7 +85,8 @@ class Server:
                 return Answer(e.code, e.headers, e.read())
 
     def run(self, code, **more):
-        return self("POST", "/v1/execute", {"code": code, **more})
+        return self("POST", "/v1/execute", {
+            "code": code, "timeout_ms": TIMEOUT_MS, **more})
 
     def children(self, name):
         """Processes of this name that the server itself has started."""
@@ -95,7 +103,7 @@ class Server:
         what = ["--data-binary", json.dumps(body), "-H",
                 "Content-Type: application/json"] if body is not None else []
         head, _, text = subprocess.check_output(
-            ["curl", "-sSi", "-m", "50", "-X", method, *what, *more,
+            ["curl", "-sSi", "-m", str(SLOW), "-X", method, *what, *more,
              self.url + path]).partition(b"\r\n\r\n")
         first, *lines = head.decode().split("\r\n")
         return Answer(int(first.split()[1]),
@@ -104,10 +112,10 @@ class Server:
     def connect(self):
         if self.path:
             s = socket.socket(socket.AF_UNIX)
-            s.settimeout(50)
+            s.settimeout(SLOW)
             s.connect(self.path)
             return s
-        return socket.create_connection(("127.0.0.1", self.port), 50)
+        return socket.create_connection(("127.0.0.1", self.port), SLOW)
 
     def raw(self, data):
         """All that is answered to these bytes until the server closes."""
@@ -143,7 +151,7 @@ class Server:
         # (by its name: the next jail may be there already)
         t = threading.Thread(target=lambda: got.append(self.run(
             "import ctypes, time; ctypes.CDLL(None).prctl(15, b'runs');"
-            "time.sleep(9)", timeout_ms=9500)))
+            "time.sleep(50)", timeout_ms=60000)))
         t.start()
         guest, = hosttree.until(lambda: self.tree.look() and [
             g for g in self.tree.guests()
@@ -168,7 +176,7 @@ class Server:
     def end(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(50)
+        code = self.process.wait(SLOW)
         self.tree.wait_gone()
         return code
 

@@ -13,10 +13,9 @@ import tempfile
 import pytest
 
 import npm
-from client import Answer
+from client import SLOW, Answer
 
 HERE = pathlib.Path(__file__).resolve().parent
-SLOW = 50
 
 
 class Library:

@@ -13,9 +13,9 @@ import pytest
 
 import hosttree
 import npm
-from client import JSON
+from client import JSON, SLOW
 from clients import CLIENTS
-from world import CELLBLOCK
+from world import CELLBLOCK, PATIENCE
 
 PAGE = {"Accept": "text/event-stream"}
 
@@ -138,8 +138,9 @@ def by_wrk(url, *words, script=None, tmp_path=None):
     if script:
         (tmp_path / "ask.lua").write_text(script)
         words += ("-s", tmp_path / "ask.lua")
-    r = subprocess.run(["wrk", "-t1", *words, "--timeout", "50s", url],
-                       capture_output=True, text=True, check=True, timeout=100)
+    r = subprocess.run(
+        ["wrk", "-t1", *words, "--timeout", f"{SLOW:.0f}s", url],
+        capture_output=True, text=True, check=True, timeout=2 * SLOW)
     assert " requests in " in r.stdout, r
     return r.stdout
 
@@ -150,7 +151,8 @@ def test_wrk_is_answered_on_400_connections(server):
 
 
 def test_wrk_runs_code(server, tmp_path):
-    said = by_wrk(server.url + "/v1/execute", "-c2", "-d2s", tmp_path=tmp_path,
+    said = by_wrk(server.url + "/v1/execute", "-c2",
+                  f"-d{int(2 * PATIENCE)}s", tmp_path=tmp_path,
                   script='wrk.method = "POST"\nwrk.body = \'{"code": "6 * 7"}\''
                          '\nwrk.headers["Content-Type"] = "application/json"\n')
     assert "Non-2xx" not in said and "Socket errors" not in said, said
@@ -178,7 +180,7 @@ def node(modules, *words, **more):
     return subprocess.run(
         words, env={**os.environ, "NODE_PATH": str(modules),
                     "HOME": str(modules.parent)},
-        capture_output=True, text=True, check=False, timeout=100, **more)
+        capture_output=True, text=True, check=False, timeout=2 * SLOW, **more)
 
 
 # tsc has to refuse what is wrong, too.
@@ -240,7 +242,7 @@ def test_the_inspector_calls_tools(modules, cb):
         r = subprocess.run(
             [modules / ".bin/mcp-inspector", "--cli", CELLBLOCK, "--mcp",
              "--method", *words], env=cb.env, cwd=cb.work,
-            capture_output=True, text=True, check=False, timeout=100)
+            capture_output=True, text=True, check=False, timeout=2 * SLOW)
         assert r.returncode == 0, r
         return json.loads(r.stdout)
 
@@ -286,7 +288,7 @@ def relay(port, cut):
         with contextlib.suppress(OSError):
             while True:
                 client, _ = listener.accept()
-                host = socket.create_connection(("127.0.0.1", port), 50)
+                host = socket.create_connection(("127.0.0.1", port), SLOW)
                 for words in (client, host), (host, client, first):
                     threads.append(threading.Thread(target=pass_on, args=words))
                     threads[-1].start()

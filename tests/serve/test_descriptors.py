@@ -12,7 +12,7 @@ import pytest
 
 import hindered
 import hosttree
-from client import JSON, request
+from client import JSON, LONG, SLOW, request
 
 SLEEP = "import time; time.sleep(2)\n"
 HEALTH = request("GET", "/health")
@@ -32,7 +32,7 @@ def starts(cb, n, *args):
         if "serving at" in said:
             said += p.stderr.readline().decode()
             p.terminate()
-        return said + p.stderr.read().decode(), p.wait(50)
+        return said + p.stderr.read().decode(), p.wait(SLOW)
 
 
 def test_few_descriptors_are_said(cb):
@@ -57,13 +57,13 @@ def test_few_descriptors_are_said(cb):
 def test_as_many_are_served_as_are_promised(serve):
     """All clients stay, and every session and request is served among them."""
     needs = 32 + 8 + 2 * 10 + 2 * 8     # serve.c: raise_descriptors()
-    server = serve(*SMALL, **limited(needs + 12))
+    server = serve(*SMALL, *LONG, **limited(needs + 12))
     assert "to 12 clients" in server.process.stderr.readline().decode()
     sessions = [server("POST", "/v1/sessions", b"", JSON).json["id"]
                 for _ in range(2)]
     asked = [(f"/v1/sessions/{i}/cells", {"code": SLEEP + "6 * 7"})
              for i in sessions]
-    asked += [("/v1/execute", {"code": SLEEP + "6 * 7", "timeout_ms": 20000}),
+    asked += [("/v1/execute", {"code": SLEEP + "6 * 7", "timeout_ms": 60000}),
               ("/eval", {"input": SLEEP + "print(42)"})] * 2
     kept = [server.connect() for _ in range(6)]
     try:
@@ -88,7 +88,7 @@ def test_a_quiet_server_says_it_in_the_log(cb):
         assert line["level"] == "warning" or line["level"] == "error", line
         assert "clients at a time instead of serve.clients" in str(line)
         p.terminate()
-        assert p.wait(50) == 0
+        assert p.wait(SLOW) == 0
 
 
 # ---- at run time ----
@@ -152,6 +152,8 @@ def test_a_jail_that_cannot_be_made_is_503(serve, cb):
     server.await_rest(0)
     file.write_text("")
     check_refused(ask_all(server))
+    # A line is written behind its answer.
+    hosttree.until(lambda: log.read_text().count("\n") == 5, "the last line")
     said = [json.loads(line) for line in log.read_text().splitlines()[1:]]
     assert [s["status"] for s in said] == [503] * 4, said
     assert all(s["outcome"] == "failed" and s["error"] for s in said), said

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 import hosttree
-from client import Server, evaluation, read_all, request
+from client import SLOW, Server, evaluation, read_all, request
 from world import CELLBLOCK, IS_ROOT, PYTHON, TESTS
 
 HEALTH = request("GET", "/health", b"", "Connection: close")
@@ -90,7 +90,7 @@ def test_ipv6(serve):
     except OSError:
         pytest.skip("there is no IPv6")
     server = serve(where="[::1]:0")
-    with socket.create_connection(("::1", server.port), 50) as s:
+    with socket.create_connection(("::1", server.port), SLOW) as s:
         s.sendall(HEALTH)
         assert read_all(s).startswith(b"HTTP/1.1 200 ")
 
@@ -129,7 +129,7 @@ def test_a_socket_goes_with_its_server(serve, cb, how):
     server = Server(cb, where=f"unix:{path}")
     assert stat.S_ISSOCK(path.lstat().st_mode)
     server.process.send_signal(how)
-    server.process.wait(50)
+    server.process.wait(SLOW)
     server.tree.wait_gone()
     hosttree.until(lambda: not path.exists(), "the socket to go")
     # Its place is taken, and not left, by whatever else comes there.
@@ -212,7 +212,7 @@ def start(cb, sockets, *args, **more):
 
 def end(p):
     p.send_signal(signal.SIGTERM)
-    assert p.wait(50) == 0, p.stderr.read()
+    assert p.wait(SLOW) == 0, p.stderr.read()
     p.stderr.close()
 
 
@@ -240,7 +240,7 @@ def test_sockets_are_taken_over(cb, listeners):
     assert f"127.0.0.1:{port} and unix:{unix.getsockname()}" in said, said
     for s in listeners:
         with socket.socket(s.family) as c:
-            c.settimeout(50)
+            c.settimeout(SLOW)
             c.connect(s.getsockname())
             c.sendall(evaluation("print(6 * 7)", "Connection: close"))
             assert b'"42\\n"' in read_all(c)
@@ -288,13 +288,13 @@ def test_systemd_can_start_it(cb):
         stderr=subprocess.PIPE, env=cb.env)
     try:
         with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(50)
+            s.settimeout(SLOW)
             hosttree.until(lambda: s.connect_ex(str(path)) == 0, "it listens")
             s.sendall(evaluation("print(6 * 7)", "Connection: close"))
             assert b'"42\\n"' in read_all(s)
     finally:
         p.send_signal(signal.SIGTERM)
-        p.wait(50)
+        p.wait(SLOW)
         p.stderr.close()
 
 
@@ -304,7 +304,7 @@ def test_systemd_can_start_it(cb):
 def test_a_service_manager_is_told(cb, kind):
     name = str(cb.base / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-        s.settimeout(50)
+        s.settimeout(SLOW)
         s.bind(name if kind == "path" else "\0" + name)
         server = Server(cb, env={
             "NOTIFY_SOCKET": name if kind == "path" else "@" + name})
@@ -312,7 +312,7 @@ def test_a_service_manager_is_told(cb, kind):
         assert server("GET", "/health").status == 200
         server.process.send_signal(signal.SIGTERM)
         assert s.recv(100) == b"STOPPING=1"
-        assert server.process.wait(50) == 0
+        assert server.process.wait(SLOW) == 0
 
 
 def test_news_that_nobody_can_be_told(cb):

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import hosttree
-from client import evaluation, request
+from client import LONG, TIMEOUT_MS, evaluation, request
 
 parser = pytest.importorskip(
     "prometheus_client.parser", reason="there is no python3-prometheus-client")
@@ -84,7 +84,8 @@ def ended(server, method, path):
 
 
 def test_requests_are_counted_by_path_and_outcome(serve):
-    server = serve("-s", "serve.concurrent=1", "-s", "serve.queue=0", spare=0)
+    server = serve("-s", "serve.concurrent=1", "-s", "serve.queue=0", *LONG,
+                   spare=0)
     server.run("1", timeout_ms=20000)
     server.run("while True: pass", timeout_ms=200)
     server.run(1)
@@ -105,7 +106,7 @@ def test_requests_are_counted_by_path_and_outcome(serve):
 
 
 def test_a_request_whose_jail_fails_is_counted_as_failed(serve):
-    server = serve(spare=0)
+    server = serve(*LONG, spare=0)
     with server.connect() as s:
         s.sendall(evaluation("import time; time.sleep(60)",
                              "Connection: close"))
@@ -132,7 +133,7 @@ def test_no_client_makes_a_label(server):
 
 
 def test_a_path_has_its_times_and_sums(server):
-    code = {"code": "sum(range(3 * 10**6))"}
+    code = {"code": "sum(range(3 * 10**6))", "timeout_ms": TIMEOUT_MS}
     answers = [server("POST", "/v1/execute", code) for _ in range(3)]
     found = families(server)
     here = {"method": "POST", "path": "/v1/execute"}

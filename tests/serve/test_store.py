@@ -3,7 +3,7 @@
 import os
 import pathlib
 
-from client import request
+from client import TIMEOUT_MS, request
 
 EDGE = 64 << 10
 
@@ -128,8 +128,9 @@ def test_others_keep_their_part(serve):
     server = serve("-s", "serve.files=8")
 
     def other(code):
-        return ids_of(server.curl("POST", "/v1/execute", {"code": code},
-                                  "--interface", "127.0.0.2"))
+        return ids_of(server.curl(
+            "POST", "/v1/execute", {"code": code, "timeout_ms": TIMEOUT_MS},
+            "--interface", "127.0.0.2"))
 
     theirs = [*other(leave()), *other(leave())]
     for _ in range(10):
