@@ -10,6 +10,7 @@
  *	HINDER_SPEED=N      the monotonic clock runs N times as fast, also in
  *	                    children; poll(2) and an alarm of setitimer(2) wait
  *	                    for an Nth of the time
+ *	HINDER_SLOW=N       the monotonic clock is N times as slow, and poll(2)
  *	HINDER_JUMP_MS=N    the monotonic clock of the process, not of its
  *	                    children, goes on by N ms at each look, as if others
  *	                    ran before each
@@ -19,8 +20,8 @@
  *	HINDER_CALLOC=NxM   there is no memory for N items of M bytes
  *	HINDER_FORK=FILE    there is no process while this file is there
  *	HINDER_WRITE_MS=N   the disk is slow: a write of 8 KiB and more to a
- *file takes N ms HINDER_ALARM_DEN=N  an alarm of alarm(2) waits for an Nth of
- *the time
+ *	                    file takes N ms
+ *	HINDER_ALARM_DEN=N  an alarm of alarm(2) waits for an Nth of the time
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,7 +40,7 @@
 
 #define SECOND_NS 1000000000
 
-static long speed = 1, jump_ms, write_ms, alarm_den;
+static long speed = 1, slow = 1, jump_ms, write_ms, alarm_den;
 static size_t items, bytes;
 static atomic_long looks;
 static pid_t whom;
@@ -64,6 +65,7 @@ __attribute__((constructor)) static void read_environment(void)
 		(int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
 	whom = getpid();
 	speed = number("HINDER_SPEED", 1);
+	slow = number("HINDER_SLOW", 1);
 	jump_ms = number("HINDER_JUMP_MS", 0);
 	write_ms = number("HINDER_WRITE_MS", 0);
 	alarm_den = number("HINDER_ALARM_DEN", 1);
@@ -76,7 +78,8 @@ __attribute__((constructor)) static void read_environment(void)
 
 static void hasten(struct timespec *t)
 {
-	int64_t ns = (t->tv_sec * (int64_t)SECOND_NS + t->tv_nsec) * speed;
+	int64_t ns =
+		(t->tv_sec * (int64_t)SECOND_NS + t->tv_nsec) * speed / slow;
 
 	if (jump_ms && getpid() == whom)
 		ns += jump_ms * 1000000 * atomic_fetch_add(&looks, 1);
@@ -119,7 +122,8 @@ int gettimeofday(struct timeval *t, void *zone)
 
 int poll(struct pollfd *p, nfds_t n, int ms)
 {
-	return real_poll(p, n, ms > 0 ? (int)((ms + speed - 1) / speed) : ms);
+	return real_poll(
+		p, n, ms > 0 ? (int)((ms * slow + speed - 1) / speed) : ms);
 }
 
 #ifndef __GLIBC__

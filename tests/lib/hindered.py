@@ -35,6 +35,14 @@ def fast(base):
     return {"LD_PRELOAD": _library(base), "HINDER_SPEED": str(SPEED)}
 
 
+def slow(base):
+    """Time goes by a tenth as fast, for a test that has to act before a time of
+    the product is over."""
+    if ASAN:
+        return {}
+    return {"LD_PRELOAD": _library(base), "HINDER_SLOW": "10"}
+
+
 def slowly(cb):
     """Others run for 5 ms before each look at the clock."""
     return {"LD_PRELOAD": _library(cb.base), "HINDER_JUMP_MS": "5"}

@@ -17,8 +17,9 @@ import pytest
 
 import hindered
 import hosttree
-from client import JSON, Server, evaluation, form_of, read_all, request
-from world import IS_ROOT, WHOLE
+from client import (JSON, LONG, SLOW, Server, evaluation, form_of, read_all,
+                    request)
+from world import IS_ROOT, PATIENCE, WHOLE
 
 # ---- as snekbox answers ----
 
@@ -87,11 +88,11 @@ def test_execute_may_take_what_clients_of_onyx_ask_for(cb, serve):
     assert r.json["timed_out"] and r.json["limit"]["key"] == "timeout_ms", r
     r = server("POST", "/eval", {"input": "import time; time.sleep(30)"})
     assert r.json["returncode"] == 137, r
-    server = serve("-s", "cell.timeout=3s")
-    r = server.run("1", timeout_ms=3001)
+    server = serve("-s", "cell.timeout=30s")
+    r = server.run("1", timeout_ms=30001)
     assert (r.status, r.json["detail"]) == (
-        422, "timeout_ms exceeds maximum of 3000 ms")
-    assert server.run("6 * 7", timeout_ms=3000).json["result"] == 42
+        422, "timeout_ms exceeds maximum of 30000 ms")
+    assert server.run("6 * 7", timeout_ms=30000).json["result"] == 42
 
 
 def test_files_come_and_go(server):
@@ -238,7 +239,7 @@ def test_uploads_are_bounded(serve):
     # The rest is for others: a client has three quarters at most.
     with socket.socket() as other:
         other.bind(("127.0.0.2", 0))
-        other.settimeout(50)
+        other.settimeout(SLOW)
         other.connect(("127.0.0.1", server.port))
         body = form_of(b"x")
         other.sendall(request(
@@ -409,7 +410,7 @@ def test_names_of_others_start_nothing(serve, cb):
 
 
 def test_many_at_a_time_and_no_more(serve):
-    server = serve("-s", "serve.concurrent=2", "-s", "serve.queue=1")
+    server = serve("-s", "serve.concurrent=2", "-s", "serve.queue=1", *LONG)
     got = []
 
     def ask():
@@ -432,8 +433,8 @@ def test_many_at_a_time_and_no_more(serve):
 
 def test_one_client_gets_so_much_and_no_more(serve, cb):
     """A client at another address does not count with it."""
-    server = serve("-s", "serve.per_client=2")
-    slow = "import time; time.sleep(3); print(1)"
+    server = serve("-s", "serve.per_client=2", *LONG)
+    slow = f"import time; time.sleep({3 * PATIENCE}); print(1)"
     with contextlib.ExitStack() as stack:
         mine = [stack.enter_context(server.connect()) for _ in range(4)]
         for s in mine:
@@ -443,15 +444,16 @@ def test_one_client_gets_so_much_and_no_more(serve, cb):
         b"HTTP/1.1 200 "] * 2 + [b"HTTP/1.1 429 "] * 2, heads
     for head, _, body in heads[2:]:
         assert b"\r\nRetry-After: 1\r\n" in head and b'"title"' in body
+    endless = "import time; time.sleep(1000)"
     with server.connect() as s, socket.socket() as other:
-        s.sendall(evaluation(slow))
+        s.sendall(evaluation(endless))
         with server.connect() as s2:
-            s2.sendall(evaluation(slow))
+            s2.sendall(evaluation(endless))
             server.await_running(2)
             assert server.run("1").status == 429
             assert server("GET", "/health").status == 200
             other.bind(("127.0.0.2", 0))
-            other.settimeout(50)
+            other.settimeout(SLOW)
             other.connect(("127.0.0.1", server.port))
             other.sendall(evaluation("print(1)", "Connection: close"))
             assert read_all(other).startswith(b"HTTP/1.1 200 ")
@@ -470,7 +472,8 @@ def test_all_ids_that_a_user_has_are_one_client(serve, cb, tmp_path):
     place.chmod(0o755)
     subprocess.run(["mount", "--bind", ranges, "/etc/subuid"], check=True)
     try:
-        server = serve("-s", "serve.per_client=1", where=f"unix:{place}/s")
+        server = serve("-s", "serve.per_client=1", *LONG,
+                       where=f"unix:{place}/s")
     finally:
         subprocess.run(["umount", "/etc/subuid"], check=True)
     os.chmod(server.path, 0o666)
@@ -483,7 +486,7 @@ def test_all_ids_that_a_user_has_are_one_client(serve, cb, tmp_path):
             os.seteuid(0)
 
     with connect(1000005000) as slow:
-        slow.sendall(evaluation("import time; time.sleep(20)"))
+        slow.sendall(evaluation("import time; time.sleep(1000)"))
         for uid, status in ((1000005000, b"429"), (1000005099, b"429"),
                             (1000005100, b"200")):
             def ask(uid=uid):
@@ -542,8 +545,8 @@ def test_a_socket_in_the_file_system(serve, cb):
 # ---- clients that go, are slow, or lie ----
 
 def test_a_client_that_goes_takes_its_jail_along(serve):
-    server = serve(spare=0)
-    code = "import time; time.sleep(9)"
+    server = serve(*LONG, spare=0)
+    code = "import time; time.sleep(1000)"
     with server.connect() as s:
         s.sendall(evaluation(code))
         server.await_running()
@@ -601,7 +604,7 @@ def test_answers_that_nobody_reads_share_a_bounded_memory(serve):
 
 
 def test_an_answer_is_made_while_others_are_served(serve):
-    server = serve("-s", "home.size=64M", "-s", "files.timeout=20s")
+    server = serve("-s", "home.size=64M", "-s", "files.timeout=60s", *LONG)
     code = ("import os\n"
             "for i in range(90): open(f'{i:02}', 'w').write(f'{i}' * 50000)\n"
             "for i in range(3000): os.symlink('nowhere', f'x{i}')")
@@ -628,41 +631,43 @@ def test_an_answer_is_made_while_others_are_served(serve):
 # ---- the end ----
 
 def test_sigterm_answers_those_that_wait(serve):
-    server = serve()
+    server = serve(*LONG)
     got = []
-    t = threading.Thread(target=lambda: got.append(server(
-        "POST", "/eval", {"input": "import time; time.sleep(2); print(1)"})))
+    t = threading.Thread(target=lambda: got.append(server("POST", "/eval", {
+        "input": f"import time; time.sleep({2 * PATIENCE}); print(1)"})))
     t.start()
     server.await_running()
     server.process.send_signal(signal.SIGTERM)
     t.join()
     assert got[0].json["stdout"] == "1\n"
     assert got[0].headers["Connection"] == "close"
-    assert server.process.wait(30) == 0
+    assert server.process.wait(SLOW) == 0
     with pytest.raises(OSError):
         server.connect()
 
 
-def test_whoever_came_before_sigterm_is_answered(serve):
-    server = serve()
+def refuses(server):
+    """Whether it listens no more."""
+    try:
+        server.connect().close()
+    except OSError:
+        return True
+    return False
 
-    def refuses():
-        try:
-            server.connect().close()
-        except OSError:
-            return True
-        return False
 
+def test_whoever_came_before_sigterm_is_answered(cb, serve):
+    """It has a second to ask. Here clocks are slow, for busy hosts."""
+    server = serve(env=hindered.slow(cb.base))
     with server.connect() as silent, server.connect() as slow:
         slow.sendall(b"GET /hea")
         hosttree.until(lambda: server.figures()["clients"] == 3, "they came")
         server.process.send_signal(signal.SIGTERM)
-        hosttree.until(refuses, "the end of the listening")
+        hosttree.until(lambda: refuses(server), "the end of the listening")
         silent.sendall(evaluation("print(1)"))
         assert b'"1\\n"' in read_all(silent)
         slow.sendall(b"lth HTTP/1.1\r\nHost: x\r\n\r\n")
         assert read_all(slow).startswith(b"HTTP/1.1 503 ")
-    assert server.process.wait(30) == 0
+    assert server.process.wait(SLOW) == 0
 
 
 def test_it_serves_on_while_health_says_that_it_ends(serve):
@@ -685,33 +690,34 @@ def test_it_serves_on_while_health_says_that_it_ends(serve):
         s.sendall(evaluation("import time; time.sleep(1000)"))
         server.await_running()
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(30) == 0
+        assert server.process.wait(SLOW) == 0
         assert read_all(s) == b""
 
 
 def test_it_ends_by_itself_after_serve_drain(serve):
-    server = serve("-s", "serve.drain=1s")
+    server = serve("-s", "serve.drain=1s", *LONG)
     with server.connect() as s:
-        s.sendall(evaluation("import time; time.sleep(4); print(1)"))
+        s.sendall(evaluation(
+            f"import time; time.sleep({4 * PATIENCE}); print(1)"))
         server.await_running()
         server.process.send_signal(signal.SIGTERM)
         # Longer than it listens: it answers requests that run, as without a drain.
         assert b'"1\\n"' in read_all(s)
-    assert server.process.wait(30) == 0
+    assert server.process.wait(SLOW) == 0
 
 
 @pytest.mark.parametrize("times", [2, 0])
 def test_no_jail_outlives_it(cb, times):
-    server = Server(cb)
+    server = Server(cb, *LONG)
     with server.connect() as s:
-        s.sendall(evaluation("import time; time.sleep(60)"))
+        s.sendall(evaluation("import time; time.sleep(1000)"))
         server.await_running()
         if times == 0:
             server.process.kill()
         for _ in range(times):
             server.process.send_signal(signal.SIGTERM)
-            time.sleep(.5)
-        server.process.wait(30)
+            hosttree.until(lambda: refuses(server), "the first to be taken")
+        server.process.wait(SLOW)
     server.tree.wait_gone()
 
 
@@ -728,7 +734,7 @@ def test_without_who_makes_jails_it_ends(cb):
     maker, = hosttree.until(lambda: server.children("cellblock-suppl"),
                             "the supplier")
     server.tree.kill(maker)
-    assert server.process.wait(30) == 1
+    assert server.process.wait(SLOW) == 1
     assert b"makes jails is gone" in server.process.stderr.read()
     server.tree.wait_gone()
 
