@@ -20,10 +20,11 @@ def _serve(cb):
 
 
 @pytest.fixture(name="lasting", scope="module")
-def _lasting(tmp_path_factory):
-    """One for many tests that leave it as it is."""
+def _lasting(request, tmp_path_factory):
+    """One for many tests that leave it as it is, with the options that their
+    module has as LASTING."""
     world = World(tmp_path_factory.mktemp("lasting"))
-    server = Server(world)
+    server = Server(world, *getattr(request.module, "LASTING", ()))
     yield server
     assert server.end() == 0, server.process.stderr.read()
     world.close()

@@ -6,12 +6,16 @@ import threading
 import pytest
 
 import hosttree
-from client import JSON, form_of, request
+from client import JSON, LONG, form_of, request
 from test_sessions import SESSIONS, Session
+from world import PATIENCE
 
 COUNT = "open('n', 'a').write('x'); print(open('n').read())"
 # A token is another for each run.
 TOKEN = "import secrets; print(secrets.token_hex(8))"
+# Something runs for long enough to be seen, and asked for once more.
+SLEEP = f"import time; time.sleep({2 * PATIENCE}); "
+LASTING = LONG
 
 
 def keyed(key, **more):
@@ -88,7 +92,7 @@ def test_a_key_is_of_one_request(lasting):
 
 
 def test_while_the_first_runs_a_repeated_one_is_told_to_wait(lasting):
-    body = {"input": "import time; print('ran'); time.sleep(1)"}
+    body = {"input": SLEEP + "print('ran')"}
     with ask(lasting, "/eval", body, "slow") as s:
         lasting.await_running()
         r = lasting("POST", "/eval", body, keyed("slow"))
@@ -99,8 +103,7 @@ def test_while_the_first_runs_a_repeated_one_is_told_to_wait(lasting):
 
 def test_a_client_that_went_gets_its_answer_when_it_comes_again(serve):
     server = serve("-s", "serve.concurrent=1")
-    body = {"code": "import time; time.sleep(1); " + TOKEN,
-            "timeout_ms": 20000}
+    body = {"code": SLEEP + TOKEN, "timeout_ms": 60000}
     with ask(server, "/v1/execute", body, "gone"):
         server.await_running()
     r = until_answered(server, "/v1/execute", body, "gone")
@@ -110,7 +113,7 @@ def test_a_client_that_went_gets_its_answer_when_it_comes_again(serve):
 
 def test_a_cell_goes_on_without_its_client_and_runs_once(lasting):
     session = Session(lasting)
-    body = {"code": "import time; time.sleep(1); " + COUNT}
+    body = {"code": SLEEP + COUNT}
     with ask(lasting, session.path + "/cells", body, "cell"):
         hosttree.until(lambda: session("GET").json["state"] == "running", "run")
     r = until_answered(lasting, session.path + "/cells", body, "cell")
@@ -139,7 +142,7 @@ def test_a_client_that_stays_away_ends_its_request(serve):
 
 
 def test_a_request_that_did_not_run_may_be_sent_again(serve):
-    server = serve("-s", "serve.concurrent=1", "-s", "serve.queue=0")
+    server = serve("-s", "serve.concurrent=1", "-s", "serve.queue=0", *LONG)
     busy = {"input": "while True: pass"}
     with server.connect() as s:
         data = json.dumps(busy).encode()
@@ -168,11 +171,12 @@ def test_the_oldest_answers_go_first(serve):
 
 
 def test_answers_are_bounded_in_bytes_and_time(serve):
-    server = serve("-s", "serve.answers_size=8K", "-s", "serve.answers_keep=1s")
+    server = serve("-s", "serve.answers_size=8K")
     long = {"input": "print('x' * 7000)"}
     assert server("POST", "/eval", long, keyed("long")).status == 200
     r = server("POST", "/eval", long, keyed("long"))
     assert r.status == 507 and b"serve.answers_size" in r.body, r
+    server = serve("-s", "serve.answers_keep=1s")
     short = {"input": TOKEN}
     first = server("POST", "/eval", short, keyed("t")).body
     hosttree.until(lambda: server("POST", "/eval", short,

@@ -7,14 +7,16 @@ import pytest
 
 import client
 import hosttree
-from client import request
+from client import LONG, request
 from figures import pyplot
 from test_sessions import Session, unchunked
+from world import PATIENCE
 
 STREAM = "Accept: text/event-stream"
 END = b"0\r\n\r\n"
 TWICE = ("import time; open('n', 'a').write('x'); print('one', flush=True)\n"
-         "time.sleep(1); print('two', open('n').read())")
+         f"time.sleep({2 * PATIENCE}); print('two', open('n').read())")
+LASTING = LONG
 
 
 @pytest.fixture(name="session")
@@ -120,7 +122,8 @@ def test_whoever_resumes_takes_the_stream_over(session):
 
 
 def test_a_client_that_stays_away_has_its_cell_interrupted(serve):
-    session = Session(serve("-s", "serve.away=3s", "-t", "1h"))
+    session = Session(serve("-s", f"serve.away={int(3 * PATIENCE)}s",
+                            "-t", "1h"))
     session.show("x = 1")
     with ask(session, "print(x)\nwhile True: pass") as s:
         read_until(s, b'"1')

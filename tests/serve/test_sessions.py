@@ -13,9 +13,9 @@ import time
 import pytest
 
 import hosttree
-from client import JSON, read_all, request
+from client import JSON, LONG, SLOW, read_all, request
 from figures import pyplot
-from world import WHOLE
+from world import PATIENCE, WHOLE
 
 SESSIONS = "/v1/sessions"
 
@@ -113,9 +113,18 @@ def answer_of(s):
     return int(head.split()[1]), json.loads(body)
 
 
+@pytest.fixture(name="server")
+def _server(serve):
+    return serve(*LONG)
+
+
 @pytest.fixture(name="session")
 def _session(server):
     return Session(server)
+
+
+# A cell that ends when it is interrupted.
+ENDLESS = "import time; time.sleep(1000)"
 
 
 # ---- what it is for ----
@@ -228,8 +237,8 @@ def test_files_go_in_and_out(session):
 # ---- as it runs ----
 
 def test_output_comes_while_the_cell_runs(session):
-    with session.begin("import time\nprint('é😀'*3)\ntime.sleep(.3)\n"
-                       "input()\ntime.sleep(9)", events=True) as s:
+    with session.begin("import time\nprint('é😀'*3)\ntime.sleep(1000)",
+                       events=True) as s:
         data = b""
         while b"event: output" not in data:
             data += s.recv(65536)
@@ -301,7 +310,7 @@ def test_a_slow_reader_holds_nobody_up(serve):
     before = hosttree.memory_of(pid)
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-        s.settimeout(50)
+        s.settimeout(SLOW)
         s.connect(("127.0.0.1", session.server.port))
         session.ask(f"for i in range({lines}): print('x' * 999)", s=s)
         assert session.server.run("1").json["result"] == 1
@@ -319,7 +328,7 @@ def test_a_slow_reader_holds_nobody_up(serve):
 # ---- one request at a time ----
 
 def test_another_request_meanwhile_is_refused(session):
-    with session.begin("import time; time.sleep(9)") as s:
+    with session.begin(ENDLESS) as s:
         for method, path, body in (
                 ("POST", "/cells", {"code": "1"}), ("POST", "/undo", None),
                 ("POST", "/reset", None), ("GET", "/files", None),
@@ -337,7 +346,7 @@ def test_another_request_meanwhile_is_refused(session):
 def test_many_ask_at_once_and_one_is_served(session):
     got = []
     threads = [threading.Thread(target=lambda: got.append(session.cell(
-        "import time; time.sleep(1)").status)) for _ in range(8)]
+        f"import time; time.sleep({PATIENCE})").status)) for _ in range(8)]
     for t in threads:
         t.start()
     for t in threads:
@@ -347,15 +356,20 @@ def test_many_ask_at_once_and_one_is_served(session):
 
 
 def test_a_cell_that_ignores_interrupts_is_killed(serve):
-    session = Session(serve("-s", "cell.grace=60s"))
-    stubborn = ("while True:\n try:\n  while True: pass\n"
+    session = Session(serve("-s", "cell.grace=60s", *LONG))
+    stubborn = ("while True:\n try:\n  print('on')\n  while True: pass\n"
                 " except KeyboardInterrupt: x = 1")
     session.cell("y = 5")
-    with session.begin(stubborn) as s:
+    with session.ask(stubborn) as s:
+        data = b""
+        while b"event: output" not in data:     # it ignores them by now
+            data += s.recv(65536)
         for _ in range(2):
             assert session("POST", "/interrupt").status == 204
-        status, r = answer_of(s)
-    assert status == 200 and r["how"] == "killed", r
+        while b"0\r\n\r\n" not in data[-7:]:
+            data += s.recv(65536)
+    name, r = events(data)[-1]
+    assert name == "done" and r["how"] == "killed", r
     assert "Ctrl" not in r["verdict"] and r["limit"] is None
     assert session.show("y") == "5\n"
 
@@ -363,7 +377,7 @@ def test_a_cell_that_ignores_interrupts_is_killed(serve):
 @pytest.mark.parametrize("streams", [True, False])
 def test_a_client_that_goes_interrupts_its_cell(session, streams):
     session.cell("x = 1")
-    session.begin("import time; time.sleep(9)", streams).close()
+    session.begin(ENDLESS, streams).close()
     session.wait_idle()
     assert session.show("x") == "1\n"
     assert session.server.figures()["clients_gone_total"] == 1
@@ -371,7 +385,7 @@ def test_a_client_that_goes_interrupts_its_cell(session, streams):
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_a_session_is_deleted_while_a_cell_runs(session, streams):
-    with session.begin("print(1)\nimport time; time.sleep(9)", streams) as s:
+    with session.begin("print(1)\n" + ENDLESS, streams) as s:
         assert session("DELETE").status == 204
         if streams:
             assert read_events(s)[-1][0] == "error"
@@ -408,11 +422,12 @@ def test_a_session_need_not_be_made_first(serve):
 
 
 def test_its_life_begins_when_somebody_has_it(serve):
-    server = serve("-s", "session.idle=1s")
+    idle = int(2 * PATIENCE)
+    server = serve("-s", f"session.idle={idle}s")
     server.await_rest()
     warden = warden_of(server)
     began = hosttree.stat_of(warden)
-    time.sleep(2.5)
+    time.sleep(idle + .5)
     assert hosttree.stat_of(warden)[1:] == began[1:]
     session = Session(server)
     assert session.show("6 * 7") == "42\n"
@@ -423,13 +438,14 @@ def test_its_life_begins_when_somebody_has_it(serve):
 # ---- how it ends ----
 
 def test_a_session_that_is_over_says_why(serve):
-    server = serve("-s", "session.idle=4s")
+    n = int(4 * PATIENCE)
+    server = serve("-s", f"session.idle={n}s")
     left, idle = Session(server), Session(server)
     assert left.cell("exit(3)").json["exit_code"] == 3
     r = left.cell("1")
     assert r.status == 410 and "left it" in r.json["detail"], r
     hosttree.until(lambda: idle("GET").status == 410, "it was idle", 20)
-    assert "idle limit: 4 s" in idle("GET").json["detail"]
+    assert f"idle limit: {n} s" in idle("GET").json["detail"]
     assert server.figures()["sessions"] == 0
     assert idle("DELETE").status == 204 and idle("GET").status == 404
     other = Session(server)
@@ -437,11 +453,12 @@ def test_a_session_that_is_over_says_why(serve):
 
 
 def test_a_lifetime_ends_a_session_and_its_cell(serve):
-    session = Session(serve("-s", "session.lifetime=5s"))
-    r = session.cell("import time; time.sleep(9)").json
+    n = int(5 * PATIENCE)
+    session = Session(serve("-s", f"session.lifetime={n}s", *LONG))
+    r = session.cell(ENDLESS).json
     assert r["limit"]["key"] == "session.lifetime" and r["after"] == "ended"
     r = session("GET")
-    assert r.status == 410 and "lifetime limit: 5 s" in r.json["detail"], r
+    assert r.status == 410 and f"lifetime limit: {n} s" in r.json["detail"], r
 
 
 def warden_of(server):
@@ -518,10 +535,10 @@ def test_what_is_interrupted_while_files_are_put_does_not_run_on(serve):
 
 
 def test_a_session_that_lost_its_jail_says_so(serve):
-    server = serve(spare=0)
+    server = serve(*LONG, spare=0)
     session = Session(server)
     warden = warden_of(server)
-    with session.begin("import time; time.sleep(9)", True) as s:
+    with session.begin(ENDLESS, True) as s:
         server.tree.kill(warden)
         assert read_events(s)[-1][0] == "error"
     r = session.cell("1")
@@ -555,7 +572,7 @@ def test_one_client_has_so_many_and_no_more(serve):
     assert server.run("1").status == 200, "requests are counted apart"
     with socket.socket() as other:
         other.bind(("127.0.0.2", 0))
-        other.settimeout(50)
+        other.settimeout(SLOW)
         other.connect(("127.0.0.1", server.port))
         other.sendall(request("POST", SESSIONS, b"", "Connection: close"))
         assert read_all(other).startswith(b"HTTP/1.1 201 ")
@@ -576,17 +593,19 @@ def test_one_client_leaves_a_quarter_to_others(serve):
 
 def test_it_is_told_when_to_try_again(serve):
     """After as long as Retry-After says there is a place, and not before."""
-    server = serve("-s", "serve.sessions=1", "-s", "session.idle=3s")
+    n = int(3 * PATIENCE)
+    server = serve("-s", "serve.sessions=1", "-s", f"session.idle={n}s")
     session = Session(server)
     r = server.curl("POST", SESSIONS, {})
     told = int(r.headers["Retry-After"])
-    assert r.status == 503 and 1 <= told <= 3, r
+    assert r.status == 503 and 1 <= told <= n, r
     hosttree.until(lambda: session("GET").status == 410, "it is over", 20)
     assert Session(server)("DELETE").status == 204
     # Its life counts where that ends first.
-    server = serve("-s", "serve.sessions=1", "-s", "session.lifetime=100s")
+    server = serve("-s", "serve.sessions=1", "-s", "session.lifetime=100s",
+                   *LONG)
     busy = Session(server)
-    with busy.begin("import time; time.sleep(9)"):
+    with busy.begin(ENDLESS):
         r = server.curl("POST", SESSIONS, {})
         assert 80 < int(r.headers["Retry-After"]) <= 100, r
 
@@ -628,15 +647,16 @@ def test_bad_names_are_refused_at_the_start(cb):
 
 
 def test_sigterm_finishes_the_cell_that_runs(serve):
-    server = serve()
+    server = serve(*LONG)
     busy, idle = Session(server), Session(server)
-    with busy.begin("import time; time.sleep(2); print(1)", True) as s:
+    with busy.begin(f"import time; time.sleep({2 * PATIENCE}); print(1)",
+                    True) as s:
         with server.connect() as late:
             late.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n")
             server.process.send_signal(signal.SIGTERM)
             found = read_events(s)
     assert shown(found) == "1\n" and found[-1][1]["how"] == "ok"
-    assert idle.first["id"] and server.process.wait(30) == 0
+    assert idle.first["id"] and server.process.wait(SLOW) == 0
 
 
 # ---- those who mean no good ----
@@ -788,7 +808,7 @@ def test_a_hundred_sessions_at_once(serve):
 
 
 def test_nothing_is_left_of_sessions(serve):
-    server = serve("-s", "serve.sessions=4")
+    server = serve("-s", "serve.sessions=4", *LONG)
     fds = pathlib.Path(f"/proc/{server.process.pid}/fd")
 
     def settled():
@@ -802,7 +822,7 @@ def test_nothing_is_left_of_sessions(serve):
         session = Session(server)
         session.cell("x = 1")
         if i % 3 == 0:
-            session.begin("import time; time.sleep(9)", i % 2 == 0).close()
+            session.begin(ENDLESS, i % 2 == 0).close()
         elif i % 3 == 1:
             session("PUT", "/files/x", b"y" * 1000)
             session("GET", "/files/x")

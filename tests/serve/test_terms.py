@@ -3,8 +3,13 @@
 import pytest
 
 import hosttree
-from client import JSON
-from test_sessions import SESSIONS, Session
+from client import JSON, LONG
+from test_sessions import ENDLESS, SESSIONS, Session
+from world import PATIENCE
+
+
+# A second of a session, in which its test has to do something.
+SECOND_MS = int(1000 * PATIENCE)
 
 
 def begin(server, **terms):
@@ -44,25 +49,27 @@ def test_its_timeout_is_that_of_its_cells(lasting):
 
 
 def test_an_idle_session_ends_at_its_own_limit(lasting):
-    session = begin(lasting, limits={"idle_ms": 1000})
+    session = begin(lasting, limits={"idle_ms": SECOND_MS})
     # A cell is no idleness.
-    assert session.show("import time; time.sleep(1.5); print(1)") == "1\n"
+    assert session.show(f"import time; time.sleep({1.5 * PATIENCE}); print(1)"
+                        ) == "1\n"
     other = begin(lasting)
-    ends_with(session, "idle limit: 1 s")
+    ends_with(session, f"idle limit: {PATIENCE:g} s")
     assert session.cell("1").status == 410
     assert other.show("1") == "1\n"
 
 
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_session_ends_at_its_own_lifetime(lasting, streams):
-    session = begin(lasting, limits={"lifetime_ms": 1500})
+    session = begin(lasting, limits={"lifetime_ms": 2 * SECOND_MS})
+    limit = f"lifetime limit: {2 * PATIENCE:g} s"
     s = session.begin("import time; time.sleep(9)", streams)
     with s:
         data = s.recv(65536)
         while streams and b"event: error" not in data:
             data += s.recv(65536)
-        assert b"lifetime limit: 1.5 s" in data, data
-    ends_with(session, "lifetime limit: 1.5 s")
+        assert limit.encode() in data, data
+    ends_with(session, limit)
 
 
 def read_error(s):
@@ -78,29 +85,31 @@ def test_an_end_in_a_stream_takes_no_session_along(serve):
     """Of sessions that are over the server keeps as many as may live: the
     oldest goes when one more ends. Where that one still tells its client so, it
     is not among those that are kept, and the oldest is its neighbour."""
-    server = serve("-s", "serve.sessions=2", "-s", "serve.sessions_per_client=2")
-    life, over = {"lifetime_ms": 6000}, []
+    server = serve("-s", "serve.sessions=2", "-s",
+                   "serve.sessions_per_client=2", *LONG)
+    life, over = {"lifetime_ms": 6 * SECOND_MS}, []
     first = begin(server, limits=life)
     for _ in range(2):
         over.append(begin(server))
         over[-1].cell("exit()")
         ends_with(over[-1], "a cell left it")
         assert first("POST", "/extend", life).status == 200
-    third = begin(server, limits={"lifetime_ms": 1500})
-    with third.begin("import time; time.sleep(9)", True) as s:
-        assert b"lifetime limit: 1.5 s" in read_error(s)
+    third = begin(server, limits={"lifetime_ms": 3 * SECOND_MS // 2})
+    limit = f"lifetime limit: {1.5 * PATIENCE:g} s"
+    with third.begin(ENDLESS, True) as s:
+        assert limit.encode() in read_error(s)
     ends_with(third, "lifetime limit")
     last = begin(server)
     assert first("POST", "/extend", life).status == 200
-    with first.begin("import time; time.sleep(9)", True) as s:
+    with first.begin(ENDLESS, True) as s:
         assert b"lifetime limit" in read_error(s)
     assert last.show("1") == "1\n"
     assert [one("GET").status for one in over] == [404, 410]
 
 
 def test_a_session_is_extended_within_the_configured_lifetime(serve):
-    server = serve("-s", "session.lifetime=1m")
-    session = begin(server, limits={"lifetime_ms": 2000})
+    server = serve("-s", "session.lifetime=1m", *LONG)
+    session = begin(server, limits={"lifetime_ms": 2 * SECOND_MS})
     r = session("POST", "/extend", {"lifetime_ms": 30000})
     assert r.status == 200 and r.json["limits"]["lifetime_ms"] >= 30000, r
     # It is never shortened.
@@ -109,7 +118,7 @@ def test_a_session_is_extended_within_the_configured_lifetime(serve):
     r = session("POST", "/extend", {"lifetime_ms": 60001})
     assert r.status == 422 and b"session.lifetime" in r.body, r
     age = session("GET").json["age_ms"]
-    time_left = max(0, 2500 - age) / 1000
+    time_left = max(0, 2 * SECOND_MS + 500 - age) / 1000
     assert session.show(f"import time; time.sleep({time_left})") == ""
     assert session("GET").json["state"] == "idle"
     session("DELETE")
