@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 import hosttree
-from client import JSON
+from client import JSON, LONG
 from test_sessions import warden_of
 from world import IS_ROOT, TESTS
 
@@ -101,7 +101,7 @@ def test_a_session_is_ended_and_its_client_is_told(serve, cb):
 
 
 def test_a_cell_that_runs_is_ended_with_its_session(serve, cb):
-    server = serve()
+    server = serve(*LONG)
     session = begin(server)
     for stream in [], ["-H", "Accept: text/event-stream"]:
         with subprocess.Popen(
@@ -199,13 +199,16 @@ def test_what_sessions_use_is_listed(serve, cb):
     assert cell(server, large, "x = b'1' * (100 << 20)").status == 200
     assert cell(server, small, "open('f', 'w').write('x' * 5000)\n"
                 + busy).status == 200
-    # A busy host may weigh a session some time after its cell.
-    hosttree.until(lambda: all(
-        x["memory_bytes"] > least << 20 for x, least in
-        zip(listed(cb).values(), (100, 1))), lambda: listed(cb))
-    first, second = listed(cb).values()
-    assert 100 << 20 < first["memory_bytes"] < 300 << 20, first
-    assert 1 << 20 < second["memory_bytes"] < 100 << 20, second
+
+    def used():
+        """What a busy host may learn some time after the cells."""
+        first, second = found = list(listed(cb).values())
+        return first["memory_bytes"] > 100 << 20 and \
+            second["memory_bytes"] > 1 << 20 and second["home_files"] and found
+
+    first, second = hosttree.until(used, lambda: listed(cb))
+    assert first["memory_bytes"] < 300 << 20, first
+    assert second["memory_bytes"] < 100 << 20, second
     assert second["cpu_ms"] >= 400 and first["home_files"] == 0, (first, second)
     assert second["home_files"] == 1 and second["home_bytes"] >= 5000, second
     line = cb.run("--sessions").text.splitlines()[2]
@@ -231,7 +234,8 @@ def test_a_session_that_hangs_is_listed(serve, cb):
     server = serve(spare=0)
     begin(server)
     warden = warden_of(server)
-    assert listed(cb)["s1.1"]["memory_bytes"] > 0
+    hosttree.until(lambda: listed(cb)["s1.1"]["memory_bytes"] > 0,
+                   "it is weighed")
     os.kill(warden, signal.SIGSTOP)
     try:
         assert listed(cb)["s1.1"]["memory_bytes"] > 0   # as it was before
@@ -273,9 +277,14 @@ def test_root_sees_and_ends_the_sessions_of_the_units_server(
                    env={"HOME": unit_user.pw_dir})
     session = begin(server)
     name = "cellblock-serve/s1.1"
-    found, = json.loads(cb.run("--sessions", "--json").text)
-    assert (found["who"], found["number"]) == ("cellblock-serve", "s1.1"), found
-    assert found["memory_bytes"] > 0, found
+
+    def look():
+        found, = json.loads(cb.run("--sessions", "--json").text)
+        assert (found["who"], found["number"]) == (
+            "cellblock-serve", "s1.1"), found
+        return found["memory_bytes"] > 0
+
+    hosttree.until(look, "it is weighed")
     assert "read again" in server.reload()
     assert name in cb.run("--sessions").text
     r = cb.run("--end", name, "-m", "the host is updated")

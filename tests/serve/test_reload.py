@@ -11,9 +11,9 @@ import threading
 import pytest
 
 import hosttree
-from client import JSON, Tenant
+from client import JSON, SLOW, Tenant
 from test_sessions import SESSIONS, Session
-from world import CELLBLOCK
+from world import CELLBLOCK, PATIENCE
 
 TWO = "ann: apple\nbob: banana\n"
 
@@ -81,8 +81,8 @@ def test_a_tenant_that_is_gone_leaves_nothing(serve, tokens):
     told = ann.upload(b"mine").json["file_id"]
     stays = bob.upload(b"bob's").json["file_id"]
     cell = long_cell(gone)
-    job = Asked(ann.run, "import time\ntime.sleep(2)\nopen('f', 'w').write('7')",
-                timeout_ms=30000)
+    job = Asked(ann.run, f"import time\ntime.sleep({2 * PATIENCE})\n"
+                "open('f', 'w').write('7')", timeout_ms=60000)
     figures = Tenant(server, "mango").figures
     hosttree.until(lambda: figures()['jails{state="taken"}'] == 4,
                    "three sessions and the job")
@@ -240,8 +240,8 @@ def test_a_mistake_in_the_configuration_changes_nothing(serve, cb, tokens):
 def test_fewer_run_at_a_time_while_more_run(serve, cb):
     conf = cb.config("[serve]\nconcurrent = 4\n")
     server = serve("-f", str(conf))
-    jobs = [Asked(server.run, "import time\ntime.sleep(2)\nprint(7)",
-                  timeout_ms=30000) for _ in range(4)]
+    jobs = [Asked(server.run, f"import time\ntime.sleep({3 * PATIENCE})\n"
+                  "print(7)", timeout_ms=60000) for _ in range(4)]
     server.await_running(4)
     conf.write_text("[serve]\nconcurrent = 1\nspare = 0\nsessions = 0\n"
                     "keep = 1s\nstorage = 0\n")
@@ -292,7 +292,7 @@ def test_without_who_reads_files_it_serves_on(serve, tokens):
 def test_a_service_manager_is_told(serve, cb):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         s.bind(str(cb.base / "notify"))
-        s.settimeout(30)
+        s.settimeout(SLOW)
         server = serve(env={"NOTIFY_SOCKET": str(cb.base / "notify")})
         assert s.recv(100) == b"READY=1"
         server.reload()
@@ -319,5 +319,5 @@ def test_a_server_ends_with_its_terminal(cb):
     assert process.poll() is None
     os.close(master)
     process.send_signal(signal.SIGHUP)          # as the shell does
-    assert process.wait(30) == 0
+    assert process.wait(SLOW) == 0
     tree.wait_gone()

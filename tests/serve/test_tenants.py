@@ -10,7 +10,7 @@ import select
 import pytest
 
 import hosttree
-from client import JSON, Tenant, read_all, request
+from client import JSON, LONG, Tenant, read_all, request
 from test_sessions import SESSIONS, Session
 
 TWO = "# who may ask\n\nann: apple\nbob: banana\n\nann:\tavocado\r\n"
@@ -242,7 +242,7 @@ def test_events_are_not_another_tenants(two):
 
 def test_long_requests_of_one_leave_room_for_another(serve, tokens):
     """Whether they run, or never end: a quarter of the memory is the others'."""
-    server = serve(*tokens.write(TWO).args, "-s", "serve.request=1M")
+    server = serve(*tokens.write(TWO).args, "-s", "serve.request=1M", *LONG)
 
     def body_of(code, size):
         return json.dumps({"input": code, "pad": "x" * size}).encode()
