@@ -73,7 +73,9 @@ def test_snekboxs_world_holds_a_full_home(cb):
     """48 MiB of files, and a Python that a program starts beside them."""
     file = cb.base / "snekbox.conf"
     file.write_text(one_of("docs/JSON.md", "[cell]\ntimeout = 6s"))
-    r = cb.run("-f", str(file), "--eval", stdin=json.dumps({"input": (
+    # (a busy host may need more than its six seconds)
+    more = "-t", "60s", "--eval"
+    r = cb.run("-f", str(file), *more, stdin=json.dumps({"input": (
         "import subprocess, sys\n"
         "with open('_f', 'wb') as f:\n"
         "    for _ in range(47 * 16): _ = f.write(b'x' * 65536)\n"
@@ -97,8 +99,8 @@ def test_a_command_does_what_is_shown(cb, request, page, command, below):
         server = request.getfixturevalue("serve")()
         command = command.replace("localhost:8060", f"127.0.0.1:{server.port}")
     r = subprocess.run(["bash", "-c", command], cwd=cb.work, env=cb.env,
-                       capture_output=True, text=True, timeout=50,
-                       check=False)
+                       capture_output=True, text=True, check=False,
+                       timeout=50 * world.PATIENCE)
     assert r.returncode == 0, (page, command, r)
     wanted = ".*".join(re.escape(p.strip()) for p in below.strip().split("…"))
     assert re.fullmatch(wanted, r.stdout.strip()) or not below, (page, r)
