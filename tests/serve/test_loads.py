@@ -11,7 +11,7 @@ import struct
 import pytest
 
 import hosttree
-from client import evaluation, form_of, read_all, request
+from client import SLOW, evaluation, form_of, read_all, request
 
 MANY = 400
 TYPE = "Content-Type: application/json"
@@ -32,7 +32,7 @@ class Crowd:
     def one(self, first=b""):
         s = self.stack.enter_context(socket.socket())
         s.bind(("127.0.0.3", 0))
-        s.settimeout(50)
+        s.settimeout(SLOW)
         s.connect(("127.0.0.1", self.server.port))
         self.send(s, first)
         return s

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from client import SLOW
+
 # The first piece of a content may be any number of bytes: the last of a buffer.
 SIZES = [*range(9), *(edge + n for edge in (1 << 12, 1 << 14, 1 << 16)
                       for n in range(-9, 10, 3))]
@@ -31,7 +33,7 @@ def content(n):
 def by_curl(url, paths):
     return [subprocess.run(
         ["curl", "-sS", "-F", "before=x", "-F", f"file=@{p};filename=é.txt", url],
-        check=True, stdout=subprocess.PIPE, timeout=50).stdout for p in paths]
+        check=True, stdout=subprocess.PIPE, timeout=SLOW).stdout for p in paths]
 
 
 def by_fetch(url, paths):
@@ -40,7 +42,7 @@ def by_fetch(url, paths):
         pytest.skip("this Node has no fetch")
     return subprocess.run(
         ["node", "-e", FETCH, url, *map(str, paths)], check=True,
-        stdout=subprocess.PIPE, timeout=100).stdout.splitlines()
+        stdout=subprocess.PIPE, timeout=2 * SLOW).stdout.splitlines()
 
 
 def by_library(library):
