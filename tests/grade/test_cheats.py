@@ -263,10 +263,11 @@ def memory_holds(pid, wanted):
 @pytest.mark.skipif(not world.IS_ROOT, reason="only root reads any memory")
 def test_no_process_but_the_grader_has_the_expected_output(cb):
     """Processes that the program cannot look into are no exception."""
-    course = Course(cb, "[grade]\nprogram = hw.py\n"
-                    f"[test x]\nstdout = want.txt\n[test y]\noutput = {SECRET}\n[test z]\noutput = 1\n",
+    course = Course(cb, "[grade]\nprogram = hw.py\n[cell]\ntimeout = 10m\n"
+                    "[test x]\nstdout = want.txt\n"
+                    f"[test y]\noutput = {SECRET}\n[test z]\noutput = 1\n",
                     want=f"{SECRET}-file\n" * 3)
-    course.add("ada", "import time\ntime.sleep(30)\n")
+    course.add("ada", "import time\ntime.sleep(1000)\n")
     p = cb.popen(*course.argv("-j", "1"))
     tree = cb.tree(p)
     until(tree.guests, "the program")
