@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import term
-from world import CELLBLOCK
+from world import CELLBLOCK, PATIENCE
 
 HERE = pathlib.Path(__file__).resolve().parents[2] / "completions"
 LONG = r"(?<![\w-])--[a-z][\w-]*"
@@ -75,7 +75,7 @@ SHELLS = {"bash": Bash, "fish": Fish, "zsh": Zsh}
 
 def run(cb, *argv):
     return subprocess.run(argv, cwd=cb.work, env=cb.env, check=True,
-                          stdin=subprocess.DEVNULL, timeout=30,
+                          stdin=subprocess.DEVNULL, timeout=30 * PATIENCE,
                           stdout=subprocess.PIPE, text=True).stdout
 
 
