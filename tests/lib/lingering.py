@@ -11,8 +11,10 @@ import hosttree
 import term
 from world import CELLBLOCK, IS_ROOT
 
+# It takes 4 s: a test that has seen its beginning is to lose the terminal, or
+# to ask something, before its end.
 COUNT = ("import time\nfor i in range(40):\n print('n', i, flush=True);"
-         " time.sleep(.05)\nd = i\n")
+         " time.sleep(.1)\nd = i\n")
 MAGIC, VERSION, TEXT = 0x6b626c63, 2, 512
 STATUS, END, ATTACH, WATCH = 1, 2, 64, 66
 OK, NO = 1, 2
