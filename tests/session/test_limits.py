@@ -15,6 +15,8 @@ pytestmark = pytest.mark.both
 # For cells that take long on a slow machine.
 UNHURRIED = ("--set", f"cell.timeout={30 * PATIENCE:.0f}s",
              "--set", f"cell.cpu={30 * PATIENCE:.0f}s")
+# A limit that strikes, and leaves time enough for the cells before it.
+SECONDS = int(max(1, PATIENCE))
 SWALLOW = ("import time\nwhile True:\n    try: time.sleep(99)\n"
            "    except BaseException: pass")
 
@@ -70,27 +72,26 @@ def test_ctrl_c_three_times_ends_a_cell_that_swallows_it(cb):
 
 
 def test_time_limit_interrupts_a_busy_cell(cb):
-    s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=20s")
+    s = cb.session("-t", f"{SECONDS}s", "--set", "cell.grace=20s")
     s.run("kept = 'yes'")
     out = s.run("while True: pass")
-    assert re.search(r"\[time limit: 500 ms · interrupted · variables kept\]",
-                     out), out
+    assert f"[time limit: {SECONDS} s · interrupted · variables kept]" in out
     assert s.run("kept") == "'yes'"
 
 
 def test_time_limit_interrupts_a_sleep(cb):
-    s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=20s")
+    s = cb.session("-t", f"{SECONDS}s", "--set", "cell.grace=20s")
     out = s.run("import time; time.sleep(30)")
-    assert "time limit: 500 ms · interrupted" in out
+    assert f"time limit: {SECONDS} s · interrupted" in out
 
 
 def test_time_limit_kills_a_cell_that_swallows_the_interrupt(cb):
-    s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=300ms",
+    s = cb.session("-t", f"{SECONDS}s", "--set", "cell.grace=300ms",
                    size=(24, 160))
     s.run("kept = 'yes'")
     out = s.run(SWALLOW)
-    assert re.search(r"\[time limit: 500 ms · killed · back to the state "
-                     r"before cell 2 \(1 name\) · home kept", out), out
+    assert f"[time limit: {SECONDS} s · killed · back to the state " \
+        "before cell 2 (1 name) · home kept" in out, out
     assert s.run("kept") == "'yes'"
 
 
@@ -139,7 +140,9 @@ def test_cpu_limit_strikes_before_the_wall_clock(cb):
 
 
 def test_time_spent_waiting_for_the_person_does_not_count(cb):
-    s = cb.session("--set", "cell.timeout=1s", "--set", "session.lifetime=64s")
+    limit = 2 * SECONDS
+    s = cb.session("-t", f"{limit}s", "-s",
+                   f"session.lifetime={60 + 3 * limit}s")
     row = s.enter("x = input('? ')")
     s.expect_since(row, r"^\?")
     s.wait_notice("lifetime")
@@ -149,9 +152,10 @@ def test_time_spent_waiting_for_the_person_does_not_count(cb):
 
 
 def test_each_cell_has_its_own_clock(cb):
-    s = cb.session("--set", "cell.timeout=1s")
+    s = cb.session("-t", f"{3 * SECONDS}s")
     for _ in range(3):
-        assert "limit" not in s.run("import time; time.sleep(0.5)")
+        assert "limit" not in s.run(
+            f"import time; time.sleep({1.2 * SECONDS})")
 
 
 def test_output_limit_shows_head_and_tail(cb):
@@ -197,13 +201,13 @@ def test_memory_limit_is_reported(cb):
 
 
 def test_a_fork_bomb_is_stopped_and_the_session_goes_on(cb):
-    s = cb.session("--set", "session.processes=20",
-                   "--set", "cell.timeout=5s")
+    s = cb.session("--set", "session.processes=20", *UNHURRIED)
     out = s.run("import os\nwhile True: os.fork()", 40)
     assert "Resource temporarily unavailable" in out, out
     # Children that were stopped before they could exit do so in the next cell.
     assert s.run("40 + 2").endswith("42")
-    assert s.run("40 + 2") == "42"
+    # On a busy host one cell may be too short for that.
+    hosttree.until(lambda: s.run("40 + 2") == "42", "the end of the children")
 
 
 def test_process_limit_is_reported_and_leftover_processes_are_ended(cb):
@@ -216,9 +220,14 @@ def test_process_limit_is_reported_and_leftover_processes_are_ended(cb):
     # Their parent has not waited for them, so they still count. The notice
     # about the checkpoint that could not be taken appears above the answer.
     assert s.run("40 + 2").endswith("42")
-    left = [p for p in cb.tree(s).guests()
-            if (hosttree.stat_of(p) or [b"X"])[0] not in (b"Z", b"X")]
-    assert len(left) <= 3, hosttree.describe(left)
+    tree = cb.tree(s)
+
+    def left():
+        return [p for p in tree.guests()
+                if (hosttree.stat_of(p) or [b"X"])[0] not in (b"Z", b"X")]
+
+    hosttree.until(lambda: len(left()) <= 3,
+                   lambda: f"the end of {hosttree.describe(left())}")
 
 
 def test_endless_recursion_raises_recursionerror(session):
@@ -333,13 +342,14 @@ def type_slowly(s, word):
 
 
 def test_an_idle_session_is_ended_and_the_limit_is_named(cb):
-    s = cb.session("--set", "session.idle=1s")
+    # (It may end before anybody has seen its prompt.)
+    s = cb.session("--set", "session.idle=1s", start=False)
     s.wait_exit(15)
     assert "idle limit: 1 s" in s.all_text()
 
 
 def test_the_lifetime_limit_ends_a_session_and_is_named(cb):
-    s = cb.session("--set", "session.lifetime=2s")
+    s = cb.session("--set", "session.lifetime=2s", start=False)
     s.wait_exit(15)
     assert "lifetime limit: 2 s" in s.all_text()
 
@@ -423,14 +433,16 @@ def test_time_tells_the_peak_of_the_cell(cb):
     """Where no cgroup has the peak, memory is looked at only now and then."""
     s = cb.session("-t", "60s", "-s", "cell.undo=0")
     peak = r"· CPU \S+ \S+ · memory peak (at most )?([\d.]+) MiB\]"
+    held = 3 * PATIENCE
     first = re.search(peak, s.run(
         ":time import time; time.sleep(1); x = bytearray(80 << 20); "
-        "time.sleep(3); del x", 40))
+        f"time.sleep({held}); del x", 40))
     assert not first[1] and 80 <= float(first[2]) < 120, first[0]
     small = re.search(peak, s.run(":time y = 5"))
     assert small[1] == "at most ", small[0]
     more = re.search(peak, s.run(
-        ":time time.sleep(1); z = bytearray(130 << 20); time.sleep(3)", 40))
+        ":time time.sleep(1); z = bytearray(130 << 20); "
+        f"time.sleep({held})", 40))
     assert not more[1] and 130 <= float(more[2]) < 180, more[0]
 
 
