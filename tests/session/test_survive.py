@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from world import PATIENCE
+
 # Root's jails are stopped by the freezer, a person's by signals.
 pytestmark = pytest.mark.both
 
@@ -19,7 +21,17 @@ def session_to_lose(cb, timeout):
 @pytest.fixture
 def kept(cb):
     """A session with a variable and a file in the home."""
-    return session_to_lose(cb, "1s")
+    return session_to_lose(cb, f"{30 * PATIENCE:.0f}s")
+
+
+# For cells that only a limit ends.
+SECONDS = int(max(1, PATIENCE))
+
+
+@pytest.fixture
+def hurried(cb):
+    """The same, with a limit that strikes soon."""
+    return session_to_lose(cb, f"{SECONDS}s")
 
 
 # On a busy host a cell may leave the session too little time for this.
@@ -44,10 +56,11 @@ SWALLOW = ("import time\nwhile True:\n    try: time.sleep(99)\n"
 # name: (cell, a pattern in the message of the session). `make test` has every
 # other one.
 BAD_CELLS = {
-    "timeout": (SWALLOW, r"time limit: 1 s · killed · back to the state"),
+    "timeout": (SWALLOW,
+                f"time limit: {SECONDS} s · killed · back to the state"),
     "blocked_signals": (
         "import signal; signal.pthread_sigmask(signal.SIG_BLOCK,"
-        " range(1, 65))\nwhile True: pass", r"time limit: 1 s"),
+        " range(1, 65))\nwhile True: pass", f"time limit: {SECONDS} s"),
     "segfault": ("import ctypes; ctypes.string_at(0)",
                  r"crashed: Segmentation fault · back to the state"),
     "abort": ("import os; os.abort()", r"crashed: Aborted · back to"),
@@ -68,19 +81,21 @@ BAD_CELLS = {
         "import sys; sys.setrecursionlimit(10**8)\n"
         "class A:\n    def __repr__(self): return repr(self)\nrepr(A())",
         r"crashed: Segmentation fault|RecursionError|memory limit"),
-    "c_code_that_never_returns": ("10 ** 10 ** 8 % 7", r"time limit: 1 s"),
+    "c_code_that_never_returns": ("10 ** 10 ** 8 % 7",
+                                 f"time limit: {SECONDS} s"),
     "stopped_itself": ("import os, signal; os.kill(os.getpid(),"
-                       " signal.SIGSTOP)", r"time limit: 1 s"),
+                       " signal.SIGSTOP)", f"time limit: {SECONDS} s"),
 }
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", BAD_CELLS)
-def test_variables_survive_a_bad_cell(kept, name):
+def test_variables_survive_a_bad_cell(request, name):
     cell, said = BAD_CELLS[name]
-    out = kept.run(cell, 40)
+    s = request.getfixturevalue("hurried" if "time limit" in said else "kept")
+    out = s.run(cell, 40)
     assert re.search(said, out), out
-    assert_nothing_is_lost(kept)
+    assert_nothing_is_lost(s)
 
 
 # Without a jail, guest/test_mend.py has many more of these.
@@ -143,7 +158,8 @@ def test_variables_survive_the_memory_limit_on_a_busy_host(cb):
         assert_nothing_is_lost(s)
 
 
-def test_variables_survive_a_fork_bomb(kept):
+def test_variables_survive_a_fork_bomb(hurried):
+    kept = hurried
     out = kept.run("import os\nwhile True:\n    try: os.fork()\n"
                    "    except OSError: pass", 50)
     assert "limit" in out, out
@@ -460,7 +476,7 @@ def test_freed_memory_is_returned_to_the_kernel_as_in_plain_python(session):
 
 
 def test_await_goes_on_after_a_kill_and_after_an_interrupt(cb):
-    s = cb.session("-t", "5s", "-s", "cell.grace=300ms")
+    s = cb.session("-t", f"{5 * SECONDS}s", "-s", "cell.grace=300ms")
     s.run("import asyncio, os\nasync def f(x):\n"
           "    await asyncio.sleep(.01); return x + 1")
     assert s.run("await f(1)") == "2"
