@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from world import WHOLE
+from world import PATIENCE, WHOLE
 
 SEED = 20240229
 
@@ -219,10 +219,14 @@ def test_a_resize_during_a_cell_reaches_python(session):
 KINDS = pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
 
 
+# Seconds in which a test types ahead, of the ten that a cell has.
+BUSY = min(2 * PATIENCE, 5)
+
+
 def busy(session):
     """Enter a cell that takes a while, and reads nothing."""
     session.run("import time")
-    row = session.enter("print('go'); time.sleep(2); print('went')")
+    row = session.enter(f"print('go'); time.sleep({BUSY}); print('went')")
     session.expect_since(row, "^go")
     return row
 
@@ -408,10 +412,12 @@ def test_output_that_equals_the_keys_typed_ahead_is_no_echo(cb):
     """The control: a thread writes behind the end of its cell what the person
     types meanwhile."""
     s = cb.session("--set", "cell.background=run")
-    s.run("import os, threading")
+    s.run("import os, threading, time")
     s.run("def behind(): end.wait(); os.write(1, b'77\\n' * 9)\n")
     s.run("end = threading.Event(); threading.Thread(target=behind).start()")
-    row = s.enter("threading.Timer(0.01, end.set).start()")
+    # The cell runs while the keys come, and has ended before the output.
+    row = s.enter(f"threading.Timer({.5 + PATIENCE}, end.set).start(); "
+                  "time.sleep(.5)")
     s.type("77")
     s.wait(lambda: s.screen.cursor_row() == ">>> 77", "the keys")
     s.expect_since(row, r"^¦ \[background output follows\](\n77){9}\n>>> 77$")

@@ -7,7 +7,11 @@ import time
 import pytest
 
 from term import NotSeen
+from world import PATIENCE
 
+# Seconds after which something happens to a line that has been asked for, was
+# seen to be edited, and was typed into by then. Meanwhile no limit strikes.
+SOON = int(4 * PATIENCE)
 LEFT, UP, DOWN = "\x1b[D", "\x1b[A", "\x1b[B"
 
 
@@ -168,7 +172,7 @@ def test_a_line_for_input_may_be_longer_than_a_tty_takes(session, n):
 
 def test_output_of_threads_appears_above_a_line_for_input(session):
     session.run("import threading, time; x = ''")
-    session.run("def tick():\n    time.sleep(4)\n    while not x:\n"
+    session.run(f"def tick():\n    time.sleep({SOON})\n    while not x:\n"
                 "        print('tick', flush=True); time.sleep(.4)")
     row = ask(session, "threading.Thread(target=tick).start(); x = input()", "")
     session.type("ad" + LEFT)
@@ -199,7 +203,8 @@ def test_keys_typed_as_the_question_appears_are_edited(session):
 def test_keys_typed_before_the_question_stay_with_the_tty(session):
     """It has echoed them elsewhere. The control: the next line is edited."""
     session.run("import time")
-    row = session.enter("time.sleep(.5); x = input('? '), input('! ')")
+    wait = min(2 * PATIENCE, 5)     # the cell has ten seconds
+    row = session.enter(f"time.sleep({wait}); x = input('? '), input('! ')")
     session.wait(lambda: session.screen.here() >= row, "the cell to begin")
     session.type("early")
     session.expect_since(row, r"early\? $|early\?$")
@@ -254,7 +259,8 @@ def test_a_tty_goes_on_with_a_line_where_its_question_does_not_fit(session):
 
 def test_a_line_for_input_goes_to_the_prompt_when_its_cell_dies(session):
     session.run("import threading, os; e = threading.Event()")
-    row = ask(session, "threading.Timer(3, os.abort).start(); input('? ')")
+    row = ask(session, f"threading.Timer({SOON}, os.abort).start(); "
+              "input('? ')")
     session.type("6 * 7" + LEFT)
     shows(session, "? 6 * 7", 6)
     session.expect_since(row, "crashed")
@@ -266,7 +272,7 @@ def test_a_line_for_input_goes_to_the_prompt_when_its_cell_dies(session):
 def test_a_time_limit_ends_a_line_for_input(cb):
     s = cb.session("-s", "cell.timeout=2s")
     s.run("import threading")
-    row = ask(s, "t = threading.Timer(1, exec, ['while True: pass']);"
+    row = ask(s, f"t = threading.Timer({SOON}, exec, ['while True: pass']);"
               " t.daemon = True; t.start(); input('? ')")
     s.type("'kept'")
     shows(s, "? 'kept'")
@@ -280,7 +286,7 @@ def test_a_program_that_wants_keys_in_the_middle_of_a_line_gets_them(session):
     session.run("import os, signal, tty, termios, time")
     session.run("def stop(*_): raise TimeoutError")
     session.run("old = signal.signal(signal.SIGALRM, stop)")
-    row = ask(session, "signal.alarm(3)\ntry: input('? ')\n"
+    row = ask(session, f"signal.alarm({SOON})\ntry: input('? ')\n"
               "except TimeoutError:\n    tty.setraw(0, termios.TCSANOW)\n"
               "    print('raw', end='\\r\\n'); time.sleep(.3)\n"
               "    k = os.read(0, 9)\n")
