@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from graphics import Unseen
+from world import PATIENCE
 
 STATUS = r"^-- ({}) · q leaves"
 
@@ -268,16 +269,19 @@ def test_out_has_what_was_written_before_a_value_that_is_cut(cb):
 
 def test_lines_of_ours_are_shown_while_out_computes_a_value(cb):
     """The cell of :out shows nothing, and its filter drops nothing."""
-    s = cb.session("-q", "-s", "session.lifetime=65s", size=(60, 80))
+    # It is announced while the value is computed, which begins before that.
+    until = int(6 * PATIENCE)
+    s = cb.session("-q", "-s", f"session.lifetime={60 + until}s", "-t", "300s",
+                   size=(60, 80))
     s.run("import time; slow = 0\nclass X:\n"
           "    def __repr__(self): time.sleep(slow); return '\\x1b]0;t\\7X'\n")
     s.run("[X()] * 1500")
-    s.run("slow = 0.005")
+    s.run(f"slow = {1.3 * until / 1500}")
     assert "session ends" not in s.all_text()
     row = s.screen.here()
     s.type(":out 2\r")
     s.expect_since(row, r"^¦ \[the session ends in 60 s: lifetime limit\]")
-    s.expect("q leaves")
+    s.expect("q leaves", 30)
     s.type("q")
     s.wait_prompt()
     rows = s.screen.rows(row)
