@@ -19,7 +19,7 @@ import freeport
 import hosttree
 import sshd
 import term
-from world import CELLBLOCK
+from world import CELLBLOCK, PATIENCE
 
 SSHD = sshd.find()
 ETC = pathlib.Path(__file__).resolve().parent.parent.parent / "etc"
@@ -125,7 +125,7 @@ class Account:
         """Run ssh lab COMMAND < stdin without a terminal."""
         return subprocess.run(
             [*self.argv("-T", *options), *command], input=stdin,
-            capture_output=True, timeout=40, check=False,
+            capture_output=True, timeout=40 * PATIENCE, check=False,
             env={**os.environ, **(env or {})})
 
     def session(self, *command, options=()):
@@ -198,7 +198,10 @@ def etc_server():
 
 @pytest.fixture(scope="session")
 def locked_server():
+    """A cell that waits outlasts several logins, on a busy host too."""
     yield from serve("[session]\nper_user = 2\n[policy]\nlocked = yes\n"
+                     f"[cell]\ntimeout = {60 * PATIENCE:.0f}s\n"
+                     f"cpu = {60 * PATIENCE:.0f}s\n"
                      f"[python]\nexecutable = /usr/bin/python3 {OTHER_PYTHON}\n")
 
 
@@ -237,7 +240,10 @@ def sessions_server():
 
 @pytest.fixture(scope="session")
 def brief_server():
-    yield from serve("[files]\nremote = yes\n[session]\nlinger = 2s\n")
+    linger = int(3 * PATIENCE)  # seconds: a client of files has begun by then
+    for s in serve(f"[files]\nremote = yes\n[session]\nlinger = {linger}s\n"):
+        s.linger = linger
+        yield s
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import time
 import pytest
 
 import hosttree
+from world import PATIENCE
 
 
 @pytest.fixture
@@ -26,9 +27,10 @@ def far(lab, path):
     return f"{lab.user.pw_name}@127.0.0.1:{path}"
 
 
-def call(*argv, stdin=None, timeout=60):
-    return subprocess.run([str(a) for a in argv], input=stdin, timeout=timeout,
-                          capture_output=True, text=True, check=False)
+def call(*argv, stdin=None):
+    return subprocess.run(
+        [str(a) for a in argv], input=stdin, timeout=60 * PATIENCE,
+        capture_output=True, text=True, check=False)
 
 
 def scp(lab, *args, **kw):
@@ -182,7 +184,7 @@ def test_a_session_that_ends_ends_the_copy(remote_lab, here):
         assert p.stdout.read(1) == b"\0"       # it waits for a file
         s.leave()
         said = p.stderr.read().decode()
-        assert p.wait(40) != 0
+        assert p.wait(40 * PATIENCE) != 0
     assert "the session has ended" in said, said
 
 
@@ -281,14 +283,15 @@ def test_a_copy_hands_no_descriptor_to_a_cell(remote_lab, here):
 
 
 def test_a_session_lingers_as_long_as_a_copy_goes_on(brief_lab):
-    """For 2 s otherwise: the control is the end of this."""
+    """The control is the end of this."""
     with subprocess.Popen(
             [*brief_lab.argv("-T"), "scp -t x"], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         first = p.stdout.read(1)
-        assert first == b"\0", (first, p.communicate(timeout=40), p.returncode)
-        time.sleep(5)
-        out, said = p.communicate(b"C0644 3 x\nabc\0", timeout=40)
+        assert first == b"\0", (
+            first, p.communicate(timeout=40 * PATIENCE), p.returncode)
+        time.sleep(2 * brief_lab.server.linger)
+        out, said = p.communicate(b"C0644 3 x\nabc\0", timeout=40 * PATIENCE)
         assert p.returncode == 0 and out == b"\0\0", (out, said)
     hosttree.until(lambda: not brief_lab.processes(), "the session's end")
 

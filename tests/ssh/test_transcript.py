@@ -4,12 +4,17 @@ import re
 
 import pytest
 
+import hosttree
+
 
 def only(lab):
     """The transcript, once it has its last line."""
     path, = lab.server.transcripts.glob("*.log")
     assert path.stat().st_uid == lab.user.pw_uid
-    return path.read_text()
+    return hosttree.until(
+        lambda: (text := path.read_text()) and
+        re.search(r"ended with status \d+, \d{10}\s*\Z", text) and text,
+        lambda: f"the last line of {path.read_text()}")
 
 
 def head(lab, what):

@@ -27,8 +27,7 @@ def listed(lab):
 @pytest.mark.sampled(2)
 def test_root_lists_watches_says_something_and_ends(lab):
     s = lab.session().start()
-    hosttree.until(lambda: listed(lab), "the session to be listed")
-    entry, = listed(lab)
+    entry, = hosttree.until(lambda: listed(lab), "the session to be listed")
     name = f"{entry['who']}/{entry['id']}"
     assert entry["from"] == "127.0.0.1" and not entry["detached"]
     assert name in root_runs("--sessions").stdout
@@ -59,8 +58,7 @@ def test_root_lists_watches_says_something_and_ends(lab):
 @pytest.mark.sampled(2)
 def test_who_watches_stops_and_the_student_is_told(lab):
     s = lab.session().start()
-    hosttree.until(lambda: listed(lab), "the session to be listed")
-    entry, = listed(lab)
+    entry, = hosttree.until(lambda: listed(lab), "the session to be listed")
     with term.Session([CELLBLOCK, "--watch", f"{entry['who']}/{entry['id']}"],
                       env={**os.environ, "TERM": "xterm-256color"}) as w:
         row = s.enter("a = input('name? ')")
