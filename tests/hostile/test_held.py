@@ -8,7 +8,7 @@ import pytest
 
 import hosttree
 import world
-from hostile import is_whole, start
+from hostile import is_whole, patient, start
 
 # Root's jails are stopped by the freezer, a person's by signals.
 pytestmark = pytest.mark.both
@@ -120,7 +120,7 @@ def waits_often(s, pid, keys):
 def test_the_warden_waits_for_no_lock_of_a_cell(cb, name):
     if name == "the_directory_of_processes" and not os.path.exists("/proc/1"):
         pytest.skip("the jail has no /proc")
-    s = start(cb, "--set", "cell.timeout=5s", "--set", "cell.cpu=60s",
+    s = start(cb, *patient("cell.timeout", 5), "--set", "cell.cpu=60s",
               "-M", "512M")
     tree = cb.tree(s)
     row = s.enter(STORM + HOLDS[name])
@@ -183,7 +183,7 @@ def cpu_of(tree):
 
 @pytest.mark.parametrize("kind", CHILDREN)
 def test_children_that_sleep_cost_the_warden_little(cb, kind):
-    s = cb.session("--set", "cell.timeout=30s", "-M", "512M")
+    s = cb.session(*patient("cell.timeout", 30), "-M", "512M")
     tree = cb.tree(s)
     row = s.enter("import os, time\n" + CHILDREN[kind] +
                   "for i in range(20):\n"

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from hostile import FIND, LOST, start, said_since, value
+from world import PATIENCE
 
 SEED = 4711
 ROUNDS = 20
@@ -75,8 +76,8 @@ def a_round(dice, cell):
 @pytest.mark.parametrize("seed", [SEED, SEED + 1])
 def test_random_messages_cost_no_session(cb, seed):
     dice = random.Random(seed)
-    s = start(cb, "--set", "cell.timeout=700ms", "--set", "cell.grace=200ms",
-              size=(50, 120))
+    s = start(cb, "--set", f"cell.timeout={700 * PATIENCE:.0f}ms",
+              "--set", "cell.grace=200ms", size=(50, 120))
     cell, kept = 2, True
     for n in range(ROUNDS):
         source = a_round(dice, cell + 1)
