@@ -7,6 +7,7 @@ import time
 
 import hosttree
 from makerhost import ready
+from world import PATIENCE
 
 LAB = """[lab]
 course = python1
@@ -21,7 +22,8 @@ locked = yes
 [session]
 maker = require
 [cell]
-timeout = 60s
+timeout = 5m
+cpu = 5m
 [files]
 upload_from = {folder}
 download_to = {folder}
@@ -34,6 +36,12 @@ def at(seconds):
     """So many seconds from now, as the configuration has it."""
     return time.strftime("%Y-%m-%d %H:%M:%S",
                          time.localtime(time.time() + seconds))
+
+
+def soon(seconds, most=55):
+    """So many seconds, in which a test does what takes less. On a busy host
+    more, but at most `most`: a minute before its end an exam says so."""
+    return min(seconds * PATIENCE, most)
 
 
 def begin(host, spare=0):
@@ -88,6 +96,11 @@ class Exam:
         """All transcripts."""
         return "".join(p.read_text() for p in
                        sorted(self.transcripts.iterdir()))
+
+    def until_written(self, *words):
+        """All that a front end has sent: who keeps it is another process."""
+        hosttree.until(lambda: all(w in self.written() for w in words),
+                       lambda: f"{words} in {self.written()}")
 
     def of(self, person):
         """{name: text} of the newest version."""

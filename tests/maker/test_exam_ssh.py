@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """An exam over a real sshd, with the snippet of etc: a student who tries
 everything."""
+import contextlib
 import os
 import pathlib
 import re
@@ -15,6 +16,7 @@ import hosttree
 import sshd
 import term
 from exams import Exam, begin, write
+from world import PATIENCE
 
 SSHD = sshd.find()
 ETC = pathlib.Path(__file__).resolve().parent.parent.parent / "etc"
@@ -76,13 +78,13 @@ Subsystem sftp internal-sftp
 
     def run(self, *command, stdin=b"", options=()):
         return subprocess.run([*self.argv("-T", *options), *command],
-                              input=stdin, capture_output=True, timeout=60,
-                              check=False)
+                              input=stdin, capture_output=True, check=False,
+                              timeout=60 * PATIENCE)
 
     def copy(self, *args):
         return subprocess.run(
             ["scp", *self.options(), "-P", str(self.port), *map(str, args)],
-            capture_output=True, timeout=60, check=False)
+            capture_output=True, timeout=60 * PATIENCE, check=False)
 
     def far(self, path):
         return f"{self.ann.name}@127.0.0.1:{path}"
@@ -115,10 +117,6 @@ def _lab(host, exam):
     server.stop()
 
 
-def written(exam):
-    return "".join(p.read_text() for p in sorted(exam.transcripts.iterdir()))
-
-
 def test_files_come_in_and_go_out_by_no_way(host, exam, lab, tmp_path):
     notes, back = tmp_path / "notes.py", tmp_path / "back.py"
     notes.write_text("solution = 42\n")
@@ -135,7 +133,8 @@ def test_files_come_in_and_go_out_by_no_way(host, exam, lab, tmp_path):
         assert r.returncode != 0 and r.stdout == b"", r
     r = subprocess.run(["sftp", *lab.options("-P", str(lab.port)), "-b", "-",
                         f"{lab.ann.name}@127.0.0.1"], input=b"get a.py\n",
-                       capture_output=True, timeout=60, check=False)
+                       capture_output=True, timeout=60 * PATIENCE,
+                       check=False)
     assert r.returncode != 0, r
     # (the standard error of that session; nothing else of the host)
     assert not back.exists() and list(lab.ann.home.rglob("*.py")) == []
@@ -148,10 +147,7 @@ def test_files_come_in_and_go_out_by_no_way(host, exam, lab, tmp_path):
 
 
 def test_nothing_is_forwarded(lab):
-    with socket.create_server(("127.0.0.1", 0)) as target, \
-            socket.create_server(("127.0.0.1", 0)) as free:
-        far = target.getsockname()[1]
-        near = free.getsockname()[1]
+    far, near = freeport.pick(), freeport.pick()
     for way in (["-L", f"{near}:127.0.0.1:{lab.port}"], ["-D", str(near)],
                 ["-R", f"{far}:127.0.0.1:{lab.port}"],
                 ["-w", "any"], ["-R", "/tmp/cbtest.sock:127.0.0.1:22"],
@@ -174,7 +170,7 @@ def test_nothing_is_forwarded(lab):
             p.kill()
             p.wait()
         else:
-            out, _ = p.communicate(timeout=60)
+            out, _ = p.communicate(timeout=60 * PATIENCE)
             assert p.returncode != 0 and b"SSH-" not in out, way
         assert not lab.reaches(far)
 
@@ -221,14 +217,14 @@ def test_a_student_who_tries_everything(host, exam, lab):
     # The line, and all that is the student's, from one moment to the other.
     for pid in hosttree.mine():
         if int(hosttree.status_of(pid).get("Uid", "0").split()[0]) == ann.uid:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     s.process.kill()
     assert exam.until(ann, ["a.py"]) == {"a.py": "mine"}
-    text = written(exam)
-    for said in ("open('a.py', 'w')", "6 * 7", "\n42\n", "print('by a file')",
-                 "\nby a file\n", "time.clock_settime", "\n'after that'\n",
-                 "from 127.0.0.1", "the front end has gone"):
-        assert said in text, (said, text)
+    exam.until_written(
+        "open('a.py', 'w')", "6 * 7", "\n42\n", "print('by a file')",
+        "\nby a file\n", "time.clock_settime", "\n'after that'\n",
+        "from 127.0.0.1", "the front end has gone")
     assert all(p.stat().st_uid == 0 for p in exam.transcripts.iterdir())
     other.leave()
 
