@@ -22,7 +22,8 @@ import pytest
 import hosttree
 from world import ASAN, PATIENCE, TESTS, WHOLE, compiled
 
-POLICY = "[maker]\nsessions = 1\n"
+# A program that waits for a processor meets no limit.
+POLICY = "[maker]\nsessions = 1\n[cell]\ntimeout = 60s\n"
 KINDS = 3
 SECONDS = 40
 MAKER, WAITING = "0", "1"
