@@ -17,6 +17,7 @@ import time
 import pytest
 
 import hosttree
+from inflight import wait_landed
 from world import PATIENCE, PYTHON
 
 # Root's jails have a host id of their own, a person's have the person's.
@@ -248,6 +249,7 @@ def test_descriptors_in_flight_count_for_the_user_of_the_session(cb):
     limit above what cells have in flight, as --check says."""
     rows = json.loads(cb.run("--check", "--json").text)["checks"]
     row = {r["what"]: r for r in rows}["user's counts"]
+    wait_landed()
     own = os.geteuid() == 0
     assert row["strength"] == ("strong" if own else "weak"), row
     assert cb.run("-c", FLIGHT + "print(send())").text == "sent\n", "control"

@@ -4,7 +4,7 @@ reports it truthfully. The front end and the warden stay small."""
 import pytest
 
 import hosttree
-from hostile import is_whole, said_since, start, value
+from hostile import is_whole, patient, said_since, start, value
 from world import WHOLE
 
 # Root's sessions are counted by a cgroup, a person's memory is watched.
@@ -93,7 +93,7 @@ def test_the_checkpoint_is_given_up_before_the_cell_and_the_session_says_so(
     enough memory only without the checkpoint, so the checkpoint is given up
     and the cell runs. When a later cell crashes, the session says what is
     lost."""
-    s = cb.session("-M", "400M", "--set", "cell.timeout=20s",
+    s = cb.session("-M", "400M", *patient("cell.timeout", 20),
                    "--set", "cell.cpu=20s",
                    "--set", f"cell.checkpoint={checkpoint}")
     s.run("import os, time; kept = {'cell': 1}\n"
@@ -114,7 +114,7 @@ def test_the_checkpoint_is_given_up_before_the_cell_and_the_session_says_so(
 
 
 def test_a_child_that_the_kernel_killed_for_memory_is_reported(cb):
-    s = start(cb, "-M", "128M", "--set", "cell.timeout=8s")
+    s = start(cb, "-M", "128M", *patient("cell.timeout", 8))
     out = s.run("import subprocess, sys\nsubprocess.run([sys.executable, '-c',"
                 " 'x = []\\nwhile True: x.append(bytearray(1 << 20))'])"
                 ".returncode", 40).replace("\n", "")
@@ -203,7 +203,7 @@ SHOWN = "1M" if WHOLE else "100K"
 @pytest.mark.parametrize("name", FLOODS)
 @pytest.mark.limit(90)
 def test_a_flood_of_output_costs_no_session(cb, name):
-    s = start(cb, "--set", "cell.timeout=2s", "--set", "cell.undo=2",
+    s = start(cb, *patient("cell.timeout", 2), "--set", "cell.undo=2",
               "--set", f"cell.output={SHOWN}")
     t = cb.tree(s)
     small = {p: resident(p) for p in (s.pid, t.warden)}
@@ -261,7 +261,7 @@ def test_a_file_whose_name_begins_with_blanks_can_be_removed(cb):
 @pytest.mark.limit(90)
 def test_a_home_of_many_long_paths_can_be_listed(cb):
     s = start(cb, "--set", "home.files=30000", "--set", "home.size=200M",
-              "--set", "cell.timeout=20s", "--set", "cell.cpu=20s")
+              *patient("cell.timeout", 20), "--set", "cell.cpu=20s")
     s.run("import os\nd = '/'.join(['d' * 250] * 14)\nos.makedirs(d)\n"
           # More than the 12 MiB that a listing may have.
           "for i in range(3800): open(f'{d}/{i}', 'w').close()", 60)

@@ -13,14 +13,16 @@ import pytest
 
 import hosttree
 import world
-from hostile import (FIND, HANG, is_whole, said_since, start, value,
+from hostile import (FIND, HANG, is_whole, patient, said_since, start, value,
                      wait_stopped)
+from inflight import wait_landed
 
 # Root may look into and signal what a person may not.
 pytestmark = pytest.mark.both
 
 GRACE = 0.3         # hostile.start()
-SOON = GRACE + 2
+# Sooner than what lets go by itself, and later than what a busy host takes.
+SOON = GRACE + 4
 
 
 def assert_a_killed_front_end_leaves_nothing(cb, s):
@@ -51,7 +53,7 @@ while True:
 def test_a_guest_that_answers_and_never_reads_does_not_block_the_warden(cb):
     """Messages from the warden pile up. When the queue is full, the warden
     treats the link as broken."""
-    s = start(cb, "--set", "cell.timeout=3s")
+    s = start(cb, *patient("cell.timeout", 3))
     s.run(FIND)
     row = s.screen.here()
     s.run(NEVER_READS % 4)
@@ -370,12 +372,13 @@ def test_a_checkpoint_that_hangs_costs_the_user_no_child(cb):
 def test_the_time_limit_pauses_while_a_program_waits_for_the_person(cb):
     """The lifetime limit ends the program, not the shorter time limit."""
     (cb.work / "p.py").write_text("print('got', input('? '))\n")
-    s = cb.session("-t", "6s", "--set", "session.lifetime=12s", "p.py",
-                   start=False)
+    limit = int(12 * world.PATIENCE)
+    s = cb.session("-t", f"{limit // 2}s", "--set",
+                   f"session.lifetime={limit}s", "p.py", start=False)
     s.expect(r"\?")
     assert s.wait_exit(20) == 137
-    assert "lifetime limit: 12 s" in s.all_text()
-    s = cb.session("-t", "9s", "p.py", start=False)
+    assert f"lifetime limit: {limit} s" in s.all_text()
+    s = cb.session("-t", f"{limit}s", "p.py", start=False)
     s.expect(r"\?")
     s.type("late\r")
     assert s.wait_exit(5) == 0
@@ -444,6 +447,7 @@ def with_descriptors(limit):
 
 @pytest.mark.alone
 def test_descriptors_in_flight_do_not_block_the_session(cb):
+    wait_landed()
     s = start(cb, wrapper=with_descriptors("-Sn"))
     s.run(FLIES)
     row = s.screen.here()
@@ -461,6 +465,7 @@ def test_descriptors_in_flight_do_not_block_the_session(cb):
 
 @pytest.mark.alone
 def test_descriptors_in_flight_cost_no_session_under_a_low_hard_limit(cb):
+    wait_landed()
     s = start(cb, wrapper=with_descriptors("-n"))
     s.run(FLIES)
     row = s.screen.here()

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""Descriptors on their way through sockets, which the kernel counts for each
+user."""
+import subprocess
+import sys
+
+import hosttree
+
+FEW = 64
+SEND = f"""
+import resource, socket
+resource.setrlimit(resource.RLIMIT_NOFILE, ({FEW}, {FEW}))
+ends = socket.socketpair()
+socket.send_fds(ends[0], [b'x'], [0])
+"""
+
+
+def wait_landed():
+    """Wait until this user has few of them. Those of an earlier test go a while
+    after its processes: the kernel collects them when it has time."""
+    hosttree.until(lambda: subprocess.run(
+        [sys.executable, "-c", SEND], stderr=subprocess.DEVNULL,
+        check=False).returncode == 0, "what an earlier test has in flight")
