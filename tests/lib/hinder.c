@@ -22,6 +22,7 @@
  *	HINDER_WRITE_MS=N   the disk is slow: a write of 8 KiB and more to a
  *	                    file takes N ms
  *	HINDER_ALARM_DEN=N  an alarm of alarm(2) waits for an Nth of the time
+ *	HINDER_ALARM_NUM=N  and for N times as long
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,7 +41,7 @@
 
 #define SECOND_NS 1000000000
 
-static long speed = 1, slow = 1, jump_ms, write_ms, alarm_den;
+static long speed = 1, slow = 1, jump_ms, write_ms, alarm_den, alarm_num;
 static size_t items, bytes;
 static atomic_long looks;
 static pid_t whom;
@@ -69,6 +70,7 @@ __attribute__((constructor)) static void read_environment(void)
 	jump_ms = number("HINDER_JUMP_MS", 0);
 	write_ms = number("HINDER_WRITE_MS", 0);
 	alarm_den = number("HINDER_ALARM_DEN", 1);
+	alarm_num = number("HINDER_ALARM_NUM", 1);
 	if (missing)
 		sscanf(missing, "%zux%zu", &items, &bytes);
 	ahead = at == MAP_FAILED ? NULL : at;
@@ -145,7 +147,7 @@ int setitimer(__itimer_which_t which, const struct itimerval *restrict t,
 
 unsigned alarm(unsigned seconds)
 {
-	int64_t us = seconds * INT64_C(1000000) / alarm_den;
+	int64_t us = seconds * INT64_C(1000000) * alarm_num / alarm_den;
 	const struct itimerval soon = {
 		.it_value = {us / 1000000, us % 1000000}};
 

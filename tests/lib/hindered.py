@@ -73,6 +73,13 @@ def short_alarms(base):
     return {"LD_PRELOAD": _library(base), "HINDER_ALARM_DEN": "60"}
 
 
+def long_alarms(base, times):
+    """An environment in which alarms come so many times as late."""
+    if ASAN:
+        return {}
+    return {"LD_PRELOAD": _library(base), "HINDER_ALARM_NUM": str(times)}
+
+
 class Clocks:
     """The clocks that all processes of a test see."""
 

@@ -11,7 +11,7 @@ import hindered
 import hosttree
 import order
 from makerhost import of_jails
-from world import PATIENCE, WHOLE
+from world import ASAN, PATIENCE, WHOLE
 
 HEAD = "import order, os, socket, struct, sys, time\n"
 # The host id of no session that runs.
@@ -174,11 +174,23 @@ OLD = ["/usr/bin/python3", "-B",
 KERNELS = pytest.mark.parametrize("kernel", [[], OLD], ids=["new", "old"])
 
 
-def is_asked(person):
+# The alarms of the maker's children (10 s) come so many times as late.
+LATE = 1 if ASAN else int(3 * PATIENCE)
+
+
+def begin(host, kernel=()):
+    """A maker whose alarms come late, and its child that waits."""
+    late = hindered.long_alarms(host.dir, LATE)
+    host.under = ["env", *(f"{k}={v}" for k, v in late.items()), *kernel]
+    host.start()
+    hosttree.until(lambda: len(host.children()) == 1, "one that waits")
+
+
+def is_asked(person, seconds=8):
     """Somebody gets a session from the maker, at the first try, and sooner than
     the alarms of its children (10 s) could make room."""
-    assert person.asks(HEAD + "print(order.ask(order.order(), seconds=8)[0])"
-                       ) == "True\n"
+    assert person.asks(HEAD + "print(order.ask(order.order(), "
+                       f"seconds={seconds})[0])") == "True\n"
 
 
 @pytest.mark.sampled(3)
@@ -188,10 +200,8 @@ def test_requests_with_descriptors_hold_no_place(host, kernel, where):
     """More of one person than there are places, each with a descriptor whose
     last copy is the maker's: who had the others has ended when they are looked
     at."""
-    host.under = kernel
-    host.start()
+    begin(host, kernel)
     ann, bob = host.people
-    hosttree.until(lambda: len(host.children()) == 1, "one that waits")
     before = of_jails()
     stopped = [host.maker.pid, *host.children()]
     for pid in stopped:
@@ -219,8 +229,8 @@ last_words(say)
                    "the asker's end")
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
-    is_asked(bob)
-    hosttree.until(lambda: len(host.children()) == 1, "the end of all", 5)
+    is_asked(bob, 8 * LATE)
+    hosttree.until(lambda: len(host.children()) == 1, "the end of all", 8)
     assert asker.poll() is None
     asker.communicate("")
     hosttree.until(lambda: not of_jails() - before, "the end of what was made",
