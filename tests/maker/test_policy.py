@@ -68,7 +68,7 @@ def test_require_does_not_bind_root_or_who_is_not_told(host):
     for front in "--eval", "--mcp":
         p = subprocess.run([*host.inside(), str(host.binary), front],
                            input=FRONTS[front], capture_output=True,
-                           check=False, timeout=60, cwd="/")
+                           check=False, timeout=60 * PATIENCE, cwd="/")
         assert p.returncode == 0, p
         assert front == "--mcp" or b'"1\\n"' in p.stdout, p
 
@@ -268,7 +268,8 @@ def test_the_maker_is_for_root(maker, ann):
 def test_a_second_maker_does_not_take_the_first_ones_place(maker, ann):
     before = of_jails()
     second = subprocess.run(
-        [*maker.inside(), str(maker.binary), "--maker"], timeout=30,
+        [*maker.inside(), str(maker.binary), "--maker"],
+        timeout=30 * PATIENCE,
         capture_output=True, check=False)
     assert second.returncode == 1
     assert b"another server answers there" in second.stderr

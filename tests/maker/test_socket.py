@@ -29,7 +29,8 @@ def test_a_maker_that_ends_removes_its_socket(maker, ann):
 
 def test_a_second_maker_leaves_the_firsts_socket(maker, ann):
     second = subprocess.run(
-        [*maker.inside(), str(maker.binary), "--maker"], timeout=30,
+        [*maker.inside(), str(maker.binary), "--maker"],
+        timeout=30 * PATIENCE,
         capture_output=True, check=False)
     assert second.returncode == 1 and has_socket(maker)
     assert ann.run("-c", "print(1)").text == "1\n"
