@@ -14,7 +14,8 @@ def wait(test, what):
 
 
 def sh(*words):
-    subprocess.run(words, check=True, capture_output=True, timeout=30)
+    subprocess.run(words, check=True, capture_output=True,
+                   timeout=30 * hosttree.PATIENCE)
 
 
 class Net:
@@ -43,7 +44,7 @@ class Net:
     def end(self):
         self.keeper.stdin.close()
         self.keeper.stdout.close()
-        self.keeper.wait(30)
+        self.keeper.wait(30 * hosttree.PATIENCE)
 
 
 def change(text, changes):

@@ -16,10 +16,11 @@ import time
 import pytest
 
 from netns import Net, PATH, change, sh, wait
-from world import CELLBLOCK, IS_ROOT, TESTS
+from world import CELLBLOCK, IS_ROOT, PATIENCE, TESTS
 
 ETC = TESTS.parent / "etc"
 HOSTS = "lab1", "lab2", "lab3"
+SLOW = 60 * PATIENCE
 CONCURRENT = 8  # of a host, in the configuration as in serve.concurrent
 
 
@@ -92,15 +93,20 @@ class Lab:
     def kill(self, name):
         p = self.servers.pop(name)
         p.send_signal(signal.SIGKILL)
-        p.wait(30)
+        p.wait(SLOW)
         p.stderr.close()
         self.trees.pop(name).wait_gone()
 
     def stop(self, name):
         """Have a server end, and wait until it has."""
+        self.servers[name].send_signal(signal.SIGTERM)
+        self.await_end(name)
+
+    def await_end(self, name):
+        """Wait until a server has ended that was told to: a second signal would
+        end what it still does."""
         p = self.servers.pop(name)
-        p.send_signal(signal.SIGTERM)
-        assert p.wait(60) == 0, p.stderr.read()
+        assert p.wait(SLOW) == 0, p.stderr.read()
         p.stderr.close()
         self.trees.pop(name).wait_gone()
 
@@ -122,7 +128,7 @@ class Lab:
     def connect(self):
         trust = ssl.create_default_context(cafile=self.base / "lab.pem")
         trust.check_hostname = False
-        return http.client.HTTPSConnection("127.0.0.1", 8443, timeout=60,
+        return http.client.HTTPSConnection("127.0.0.1", 8443, timeout=SLOW,
                                            context=trust)
 
     def ask(self, method, path, body=None, headers=()):
@@ -148,9 +154,9 @@ class Lab:
     def figure(self, name, what):
         """A sum of a host's figures, asked of the host itself."""
         text = subprocess.run(
-            self.hub.wrap("curl", "-s", "--noproxy", "*", "-m", "20",
+            self.hub.wrap("curl", "-s", "--noproxy", "*", "-m", str(SLOW),
                           f"http://{address(name)}:8060/metrics"),
-            capture_output=True, text=True, timeout=30).stdout
+            capture_output=True, text=True, timeout=SLOW).stdout
         return sum(int(n) for n in re.findall(
             rf"^cellblock_{what} (\d+)", text, re.M))
 
@@ -164,14 +170,14 @@ class Lab:
     def end(self):
         if self.proxy:
             self.proxy.send_signal(signal.SIGTERM)
-            self.proxy.wait(30)
+            self.proxy.wait(SLOW)
             self.log.close()
         for p in self.servers.values():
             p.send_signal(signal.SIGTERM)
             # The second ends a server that waits for serve.drain.
             p.send_signal(signal.SIGTERM)
         for name, p in self.servers.items():
-            p.wait(60)
+            p.wait(SLOW)
             p.stderr.close()
             self.trees[name].wait_gone()
         for net in (*self.nets.values(), self.hub):
@@ -198,7 +204,8 @@ class Load(threading.Thread):
 
     def run(self):
         self.lab.hub.enter()
-        c = http.client.HTTPConnection(address(self.host), 8060, timeout=60) \
+        c = http.client.HTTPConnection(
+            address(self.host), 8060, timeout=SLOW) \
             if self.host else self.lab.connect()
         i = 0
         while (self.n is None or i < self.n) and not self.over.is_set():
@@ -302,7 +309,7 @@ class Fake(threading.Thread):
 
     def serve(self, c):
         with c, c.makefile("rb") as f:
-            c.settimeout(30)
+            c.settimeout(SLOW)
             line, n = f.readline(), 0
             while (field := f.readline().strip()):
                 if field.lower().startswith(b"content-length:"):
@@ -316,7 +323,7 @@ class Fake(threading.Thread):
 
     def __enter__(self):
         self.start()
-        self.ready.wait(30)
+        self.ready.wait(SLOW)
         return self
 
     def __exit__(self, *_):

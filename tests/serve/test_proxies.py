@@ -16,7 +16,7 @@ import pytest
 
 import freeport
 import hosttree
-from client import form_of, request
+from client import SLOW, form_of, request
 from proxied import ETC, PATH, change
 
 NAME = "cellblock.example.org"
@@ -91,10 +91,10 @@ class Proxy:
     @contextlib.contextmanager
     def connection(self):
         """TLS to the proxy; the name in its certificate is checked."""
-        c = http.client.HTTPSConnection(NAME, self.port, timeout=50,
+        c = http.client.HTTPSConnection(NAME, self.port, timeout=SLOW,
                                         context=self.trust)
         c.sock = self.trust.wrap_socket(
-            socket.create_connection(("127.0.0.1", self.port), 50),
+            socket.create_connection(("127.0.0.1", self.port), SLOW),
             server_hostname=NAME)
         with contextlib.closing(c):
             yield c
@@ -112,7 +112,7 @@ class Proxy:
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(50)
+        self.process.wait(SLOW)
         self.log.close()
 
 
@@ -238,7 +238,7 @@ def test_a_request_that_may_have_run_is_sent_once(kind, cb, answer):
         while not over.is_set():
             with contextlib.suppress(TimeoutError):
                 s = listening.accept()[0]
-                s.settimeout(50)
+                s.settimeout(SLOW)
                 threading.Thread(target=serve, args=(s,)).start()
 
     with socket.socket(socket.AF_UNIX) as listening:
