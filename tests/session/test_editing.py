@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from world import PATIENCE
+
 
 def test_bracketed_paste_runs_nothing_until_enter(session):
     session.paste("print('one')\nprint('two')\n")
@@ -440,14 +442,19 @@ def test_what_is_typed_is_coloured(cb):
         s.wait_prompt()
 
 
+# By then the cell that started the thread has ended.
+BEHIND = PATIENCE
+
+
 def test_a_background_line_that_comes_in_pieces_is_shown_as_one_line(cb):
     s = cb.session("--set", "cell.background=run")
     s.run("""\
 def behind():
+    time.sleep(%s)
     for piece in (b"o", b"ne\\n", b"\\n", b"two", b"\\n", b"three\\n"):
         time.sleep(0.2)
         os.write(1, piece)
-import os, threading, time""")
+import os, threading, time""" % BEHIND)
     row = s.enter("threading.Thread(target=behind).start()")
     s.expect_since(row, "^three$")
     s.wait_prompt()
@@ -462,10 +469,11 @@ def behind(s, pieces):
     """Have a thread write these behind the end of a cell."""
     s.run("""\
 def behind(*pieces):
+    time.sleep(%s)
     for piece in pieces:
         time.sleep(0.2)
         os.write(1, piece)
-import os, threading, time""")
+import os, threading, time""" % BEHIND)
     row = s.enter(f"threading.Thread(target=behind, args=[{pieces}]).start()")
     s.wait_prompt()
     return row
