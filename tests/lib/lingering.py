@@ -42,9 +42,13 @@ class Lingering:
         return mine
 
     def only(self):
-        found = self.registry()
-        assert len(found) == 1, found
-        return found[0]
+        """The one session there is, once it answers: where the host is busy,
+        the list does not wait for that."""
+        def answers():
+            found = self.registry()
+            assert len(found) == 1, found
+            return found[0]["answers"] and found
+        return hosttree.until(answers, "the session to answer")[0]
 
     def until(self, condition, what):
         """The only session, once condition(it) holds."""

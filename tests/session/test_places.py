@@ -218,7 +218,8 @@ def test_a_socket_that_somebody_has_planted_gets_no_terminal(
             assert many.cb.run(*args).code != 0
         s = many.start()                # nothing is offered
         assert s.run("40 + 2") == "42"
-        assert [e["id"] for e in many.registry() if e["answers"]] == [2]
+        hosttree.until(lambda: [e["id"] for e in many.registry()
+                                if e["answers"]] == [2], "our own to answer")
         assert s.leave() == 0
         hosttree.until(
             lambda: not any(e["answers"] for e in many.registry()), "its end")

@@ -242,7 +242,8 @@ def test_a_cell_goes_on_while_the_session_is_stopped(shell):
     shell.expect_since(row, "^n 0$")
     shell.stop()
     if shell.kind == "client":
-        hosttree.until(lambda: not shell.registry()[0]["running"], "its end")
+        hosttree.until(lambda: [e for e in shell.registry() if e["answers"] and
+                                not e["running"]], "its end")
     shell.shell("fg")
     shell.expect("^n 11$")
     shell.wait_prompt()
