@@ -18,6 +18,7 @@ import term
 from graphics import Unseen
 from lingering import (MAGIC, NO, OK, STATUS, VERSION, WATCH, ask, door,
                        hear, namespace, request, send)
+from world import PATIENCE
 
 OUTPUT, END, LINE, MISSED = 2, 4, 5, 7
 HEAD = struct.Struct("=IHHIIq")
@@ -78,7 +79,7 @@ class Raw:
 
 
 def test_sources_output_and_verdicts_are_seen(many):
-    s = many.start("-q", "-t", "1s")
+    s = many.start("-q", "-t", f"{2 * PATIENCE:.0f}s")
     w = watch(many)
     s.expect(BEGUN)
     s.run("x = 41")
@@ -194,7 +195,7 @@ def test_who_comes_later_sees_the_cell_that_runs(many):
 
 
 def test_a_detached_session_is_watched(many):
-    s = many.start()
+    s = many.start("-t", "60s")
     row = s.enter("import time\nwhile True: print('n'); time.sleep(.1)\n")
     s.expect_since(row, "^n")
     many.lose(s)
@@ -216,8 +217,8 @@ def test_output_of_no_cell_is_seen(many):
     s = many.start("-s", "cell.background=run")
     w = watch(many)
     s.run("import threading, time\ngo = threading.Event()\n"
-          "def late():\n    go.wait(); time.sleep(.3); print('behind')\n\n"
-          "threading.Thread(target=late).start()")
+          "def late():\n    go.wait(); time.sleep(%s); print('behind')\n\n"
+          "threading.Thread(target=late).start()" % PATIENCE)
     s.run("go.set()")
     w.expect(r"¦ \[background output follows\]\n(.*\n)*behind")
 
