@@ -44,8 +44,9 @@ struct terminal;
 
 /* Bytes of the longest answer. */
 #define ASK_MAX 256
-/* Longest wait for the answers: a slow line's round trip. */
-#define ASK_WAIT_MS 500
+/* Longest wait for the answers: a slow line's round trip, or a terminal's on a
+ * busy host. */
+#define ASK_WAIT_MS 1000
 
 /* Caller's storage; all zero: never asked. Only ask.c writes the fields. */
 struct ask {

@@ -174,7 +174,7 @@ def test_a_late_answer_does_not_reach_the_prompt(cb):
 
 def test_an_answer_that_is_cut_by_the_end_of_a_cell_is_no_input(cb):
     s = drawing(cb, "kitty", hold=True)
-    row = s.enter("import sys, time; sys.displayhook(Flag()); time.sleep(2)")
+    row = s.enter("import sys, time; sys.displayhook(Flag()); time.sleep(5)")
     s.expect_since(row, HALF)
     held, s.graphics.hold = s.graphics.held, False
     s.type(held[:7])
