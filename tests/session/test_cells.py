@@ -361,7 +361,8 @@ def test_psutil_comes_without_a_traceback(session):
                        ).endswith("ZeroDivisionError: division by zero")
 
 
-def test_psutil_has_the_figures_of_the_jail(session):
+def test_psutil_has_the_figures_of_the_jail(cb):
+    session = cb.session("-t", "60s", "-s", "cell.cpu=60s")
     needs_psutil(session)
     assert session.run("psutil.virtual_memory().total >> 20") == "512"
     session.run("m = psutil.virtual_memory; before = m().used")

@@ -261,7 +261,7 @@ def test_history_has_numbers_and_patterns(session):
     ("%psource f", r"def f\(\): return 5"),
     ("env HOME", "'/home'"),
     ("%env A=5", "env: A=5"),
-    ("timeit 1 + 1", r"[\d.]+ ns ± .*"),
+    ("timeit 1 + 1", r"[\d.]+ (ns|µs) ± .*"),
     ("time 20 + 1", r"21\n¦ \[.* · CPU .*"),
     ("whos", r"(?s)json +module .*\nf +function .*"),
     ("%store  ", r"(?s)¦ \[:detach keeps the session .*"),

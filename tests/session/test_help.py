@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from world import PATIENCE
+
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 
 def page(s, name):
@@ -109,7 +111,8 @@ def test_a_command_that_is_forbidden_has_no_page(cb):
 
 
 def test_the_last_error_is_explained(cb):
-    s = cb.session("-q", "-s", "cell.timeout=1s", size=(40, 60))
+    s = cb.session("-q", "-s", f"cell.timeout={2 * PATIENCE:.0f}s",
+                   size=(40, 60))
     assert "no cell has ended with an error" in s.run(":explain")
     s.run("total = 3")
     s.run("print(totl)")
