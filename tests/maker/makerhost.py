@@ -214,20 +214,22 @@ class Host:
         waiting = self.children()
         self.maker.send_signal(sig)
         status = self.maker.wait(timeout=20 * PATIENCE)
-        hosttree.until(lambda: not waiting & set(hosttree.all_pids()),
+        # On a busy host a janitor may have had no name of its own yet.
+        hosttree.until(lambda: not any(map(self.is_child, waiting)),
                        "the end of the maker's children")
         return status
 
+    @staticmethod
+    def is_child(pid):
+        """Whether it is a process of a maker's, and no warden of a session."""
+        status = hosttree.status_of(pid)
+        return status.get("Uid", "1").split()[0] == "0" \
+            and status.get("Name") == "cellblock" \
+            and status.get("State", "Z")[0] != "Z"
+
     def children(self):
-        """Processes of the maker that are no wardens of sessions."""
-        found = set()
-        for pid in hosttree.descendants(self.maker.pid):
-            status = hosttree.status_of(pid)
-            if status.get("Uid", "1").split()[0] == "0" \
-                    and status.get("Name") == "cellblock" \
-                    and status.get("State", "Z")[0] != "Z":
-                found.add(pid)
-        return found
+        return set(filter(self.is_child,
+                          hosttree.descendants(self.maker.pid)))
 
     def close(self):
         for p in self.people:
