@@ -339,7 +339,7 @@ KINDS = {
 }
 # Memory that the host's kernel takes meanwhile counts as the jail's.
 ALONE = {"printed watches", "watches printed into large buffers",
-         "printed name"}
+         "printed name", "watches in flight"}
 # No cgroup counts these kinds.
 NEVER_COUNTED = {
     "semaphores": "n = semaphores()",
