@@ -170,7 +170,8 @@ def test_a_host_that_ends_loses_nothing_where_the_other_is_full(two, kind):
     answers = answers_while(
         two, kind, lambda: two.servers["lab2"].send_signal(signal.SIGTERM))
     lost = [a for a in answers if not a[1]]
-    assert not lost, (changes(two), len(lost), len(answers), lost[:5])
+    assert not lost, "\n".join(changes(two) + [f"{len(lost)} of "
+                               f"{len(answers)}: {lost[:2]}"])
 
 
 @pytest.mark.sampled(2)
