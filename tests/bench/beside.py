@@ -31,7 +31,8 @@ MANY = 100
 PROMPT = rb">>> "
 FIREJAIL = ["firejail", "--quiet", "--noprofile", "--net=none", "--private",
             PYTHON, "-c", "pass"]
-OURS = ["-q", "--new", "-s", "session.linger=0", "-M", "1G"]
+OURS = ["-q", "--new", "-s", "session.linger=0", "-s", "session.per_user=200",
+        "-M", "1G"]
 LARGE = "x = b'1' * (300 << 20); print('done')"
 OUTPUT = "print(('y' * 69 + chr(10)) * 10000)"
 
