@@ -197,7 +197,7 @@ static int check_one(struct invocation *r, bool group, const char *name)
 }
 
 /* People read the system's files with their own rights; root's umask may have
- * kept them for root. What belongs to a group may be for that group. */
+ * kept them for root. The group of a file may read it instead of everybody. */
 static int check_readable(const char *path, mode_t want)
 {
 	struct config_errors errors = {0};
@@ -215,8 +215,8 @@ static int check_readable(const char *path, mode_t want)
 	return 78;
 }
 
-/* A file of nobody's is no error: its people may come later. But in an exam of
- * a group that is misspelt there would be nobody. */
+/* A file for an account or group that does not exist is no error: the account
+ * may be made later. But nobody would sit the exam of a misspelt group. */
 static void say_whose(const char *path, bool group, const char *name)
 {
 	char text[PATH_MAX + 2 * NAME_MAX + 64];

@@ -135,8 +135,8 @@ static enum put_turn fail_put(struct put *p, const struct request *q,
 	int code = e->code == ENOTDIR && is_right_below_a_file(p, f) ? EEXIST
 								     : e->code;
 	const char *name = find_exception(code);
-	bool tells = q->form != REQUEST_SNEKBOX && code > 0 &&
-		     !strcmp(name, other_error);
+	bool tells =
+		q->form != REQUEST_SNEKBOX && code > 0 && name == other_error;
 
 	p->err = *e;
 	if (e->kind == ERR_JAIL)

@@ -85,7 +85,7 @@ int place_walk(const char *path, const char *from, struct err *e)
 {
 	auto_close int dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const char *rest = path;
-	/* What is wrong may lie above the last directory: it is named. */
+	/* `here` is the directory reached so far: an error names that. */
 	char name[NAME_MAX + 1], here[PATH_MAX] = "/";
 	int more = 1;
 

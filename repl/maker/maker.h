@@ -176,7 +176,7 @@ int hosts_check(const struct config *cfg, struct err *e);
 int hosts_find(struct elsewhere **v, size_t *n, struct err *e);
 
 /* The locks of host ids, which root alone can open. */
-#define HOSTS_LOCKS "/run/cellblock/uids"
+#define HOSTS_LOCKS SERVICE_DIR "/uids"
 
 /* Whether a session of this host has this id: until its janitor has ended.
  * Without a file there were no sessions since the host began. */

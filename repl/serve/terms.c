@@ -36,6 +36,8 @@ static int check_field(const struct request_field *f, const char *name,
 	return 0;
 }
 
+static const char no_object[] = "the body must be an object of JSON";
+
 static int check_object(const struct request_field *fields, json_t *o,
 	struct request_refusal *why)
 {
@@ -43,7 +45,7 @@ static int check_object(const struct request_field *fields, json_t *o,
 	json_t *v;
 
 	if (!json_is_object(o))
-		return request_refuse(why, invalid, "the body must be an object of JSON");
+		return request_refuse(why, invalid, no_object);
 	json_object_foreach(o, name, v)
 	{
 		if (check_field(fields_find(fields, name), name, v, why) < 0)
@@ -64,7 +66,7 @@ static json_t *parse_body(const struct strbuf *body,
 	json_t *root;
 
 	if (body->n == 0 || request_is_deep(body->s, body->n)) {
-		request_refuse(why, invalid, "the body must be an object of JSON");
+		request_refuse(why, invalid, no_object);
 		return NULL;
 	}
 	root = json_loadb(

@@ -96,7 +96,7 @@ def test_a_limit_that_a_cell_survives_is_told(ev):
     assert r[2]["output"] == "5\n" and r[2]["limit"] is None
 
 
-# Nobody takes over the CPU time of these when they end.
+# Their parent waits for none of them: the kernel adds their CPU time nowhere.
 BURNS = """import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 children = []

@@ -30,7 +30,7 @@ class Course:
         self.subs.mkdir()
         self.results = self.base / "results.jsonl"
         self.plan(plan, **files)
-        # What the plan says of it is stronger.
+        # A limit in a plan of the course goes before this one.
         world.config("[cell]\ntimeout = 60s\n")
 
     def plan(self, text, **files):

@@ -152,7 +152,7 @@ class Cgroups:
     HIERARCHIES = "memory", "pids", "cpu", "cpuacct", "freezer"
     NAME = "cellblock-test-"
     OLD_SECONDS = 60
-    # What is left later is found by who looks for it (leaks.py).
+    # leaks.py finds the cgroups that are left after that.
     GONE_SECONDS = 8 * float(os.environ.get("CELLBLOCK_TEST_PATIENCE", "1"))
 
     def __init__(self):

@@ -283,7 +283,7 @@ def test_an_option_that_is_left_out_is_said(host):
     assert "left out this time: --files /srv/python1," in r.stderr, r
     r = host.lab("setup", *at(host), "--students", "4")
     assert r.returncode == 0 and "left out" not in r.stderr, r
-    # What a check would meet in each session, it says before it makes any.
+    # check names an error of the configuration before it makes an account.
     (host.etc / "cellblock/conf.d/60-theirs.conf").write_text(
         "[cell]\ntimeout = soon\n")
     r = host.lab("check", *at(host))

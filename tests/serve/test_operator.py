@@ -201,7 +201,7 @@ def test_what_sessions_use_is_listed(serve, cb):
                 + busy).status == 200
 
     def used():
-        """What a busy host may learn some time after the cells."""
+        """The list shows the use of both; on a busy host some time after it."""
         first, second = found = list(listed(cb).values())
         return first["memory_bytes"] > 100 << 20 and \
             second["memory_bytes"] > 1 << 20 and second["home_files"] and found

@@ -204,8 +204,8 @@ def test_what_a_cell_uses_is_seen_while_it_runs(many):
 
 
 def ms_since(begun):
-    """Who typed at `begun` is idle for no longer, however long the question
-    takes."""
+    """The most that a session can be idle whose last key came at `begun`; the
+    list may take long to ask it."""
     return (time.monotonic() - begun) * 1000
 
 
