@@ -152,12 +152,7 @@ def test_an_end_is_written_whatever_is_killed(host, records, spare):
     t.run("x = 1")
     assert len(rows(host)) == 2
     # All processes of the jail and the warden, under a host id each.
-    for pid in makerhost.of_jails():
-        if hosttree.status_of(pid):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+    hosttree.send(makerhost.of_jails())
     assert len(until_rows(host, 2)) == 2
     s.wait_exit()
     t.wait_exit()
@@ -165,9 +160,7 @@ def test_an_end_is_written_whatever_is_killed(host, records, spare):
     s, t = ann.session().start(), bob.session().start()
     s.run("x = 1")
     t.run("x = 1")
-    for pid in hosttree.descendants(s.pid):
-        os.kill(pid, signal.SIGKILL)
-    os.kill(s.pid, signal.SIGKILL)
+    hosttree.send([*hosttree.descendants(s.pid), s.pid])
     until_rows(host, 3)
     host.kill()
     assert [r["user"] for r in rows(host) if r["state"] == "runs"] == \
@@ -200,7 +193,8 @@ def test_a_session_runs_until_its_end_is_written(host, records):
     hosttree.until(lambda: janitors() - old, "the session's janitor")
     (mine,) = janitors() - old
     os.kill(mine, signal.SIGSTOP)
-    assert s.leave() == 0
+    hosttree.send([*hosttree.descendants(s.pid), s.pid])
+    hosttree.until(lambda: not makerhost.of_jails(), "the end of the jail")
     assert [r["state"] for r in rows(host)] == ["runs"]
     os.kill(mine, signal.SIGCONT)
     until_rows(host, 1)
