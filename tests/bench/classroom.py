@@ -4,12 +4,14 @@ log in over it. For root."""
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent / "maker")]
 
+import hosttree  # noqa: E402
 import makerhost  # noqa: E402
 import sshhost  # noqa: E402
 import term  # noqa: E402
@@ -107,10 +109,6 @@ class Hostile:
         ).read_text().split()
         self.process.kill()
         self.process.communicate()
-        for pid in children:
-            try:
-                os.kill(int(pid), 15)
-            except ProcessLookupError:
-                pass
+        hosttree.send(map(int, children), signal.SIGTERM)
         for p in self.people:
             p.end_sessions()

@@ -4,6 +4,7 @@
 This module reads only files that any user may read: /proc/PID/stat and status.
 A process is identified by its pid and start time, because a pid can be reused.
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -83,6 +84,14 @@ def mine():
     found = descendants(top)
     found.pop(os.getpid(), None)
     return found
+
+
+def send(pids, number=signal.SIGKILL):
+    """Send a signal to each of these processes. One may have ended meanwhile,
+    as by the end of another of them."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 # In a session's cgroup (jail/walls/cgroup/impl.h).

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-from hosttree import all_pids, until
+from hosttree import all_pids, send, until
 import world
 
 NODES = ("node1", "node2", "node3")
@@ -176,9 +176,9 @@ class Cluster:
                     for j in jobs)
                 if there and self.has(pid):
                     killed.append((pid, command_of(pid)))
-                    self._kill(pid)
+                    send([pid])
             time.sleep(0.05)
-        self._kill(daemon.pid)
+        send([daemon.pid])
         daemon.wait()
         return killed
 
@@ -202,12 +202,6 @@ class Cluster:
         return [tuple(line.split("|")) for line in self.ask(
             "squeue", "-h", "-r", "-o", "%A|%T|%N").splitlines()]
 
-    def _kill(self, pid):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-
     def close(self):
         self.ask("scancel", "-u", "root", check=False)
         for name in (*NODES, "slurmctld", "munged"):
@@ -220,6 +214,4 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.wait()
-        for pid in all_pids():
-            if self.has(pid):
-                self._kill(pid)
+        send(pid for pid in all_pids() if self.has(pid))

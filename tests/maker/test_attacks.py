@@ -488,11 +488,7 @@ sys.stdin.read()
         subprocess.run(["sleep", str(i * 0.003)], check=True)
         os.kill(maker.maker.pid, signal.SIGSTOP)  # it forks no more
         pids = [*maker.children(), maker.maker.pid]
-        for pid in pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        hosttree.send(pids)
         maker.maker.wait(20 * PATIENCE)
         asker.communicate("")
         hosttree.until(lambda: not any(hosttree.thread_states(p).strip("ZX")

@@ -268,9 +268,7 @@ def test_a_student_who_tries_everything(host, exam):
     s.type("os.kill(os.getpid(), signal.SIGKILL)\r")
     s.wait_prompt()
     s.run("last = 'words'; last")
-    for pid in hosttree.descendants(s.pid):
-        os.kill(pid, signal.SIGKILL)
-    os.kill(s.pid, signal.SIGKILL)
+    hosttree.send([*hosttree.descendants(s.pid), s.pid])
     # The output that was shown is on its way to a process of root's.
     hosttree.until(lambda: "the front end has gone" in exam.written().split(
         "last = 'words'")[-1], "the end of the transcript")

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """An exam over a real sshd, with the snippet of etc: a student who tries
 everything."""
-import contextlib
 import os
 import pathlib
 import re
-import signal
 import socket
 import subprocess
 
@@ -215,10 +213,9 @@ def test_a_student_who_tries_everything(host, exam, lab):
     s.wait_prompt()
     s.run("'after that'")
     # The line, and all that is the student's, from one moment to the other.
-    for pid in hosttree.mine():
-        if int(hosttree.status_of(pid).get("Uid", "0").split()[0]) == ann.uid:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+    hosttree.send(
+        pid for pid in hosttree.mine()
+        if int(hosttree.status_of(pid).get("Uid", "0").split()[0]) == ann.uid)
     s.process.kill()
     assert exam.until(ann, ["a.py"]) == {"a.py": "mine"}
     exam.until_written(

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Jails that root's maker makes ahead: they are as any other, and somebody's own
 from the moment that they are leased."""
-import contextlib
 import os
 import re
 import signal
@@ -438,8 +437,7 @@ def test_one_that_died_is_not_handed_out(host):
     for _ in range(3):
         ready(host)
         dead = wardens(host)
-        for pid in dead:
-            os.kill(pid, signal.SIGKILL)
+        hosttree.send(dead)
         r = ann.run("-c", "print(1)")
         assert r.text == "1\n" and r.said == "", r
         hosttree.until(lambda: len(set(wardens(host)) - set(dead)) == KINDS,
@@ -450,9 +448,8 @@ def test_one_that_died_is_not_handed_out(host):
 def test_one_whose_python_died_is_not_handed_out(host):
     ann, _ = start(host)
     for w in wardens(host):
-        for pid in hosttree.descendants(w):
-            if hosttree.status_of(pid).get("Name") == "python3":
-                os.kill(pid, signal.SIGKILL)
+        hosttree.send(pid for pid in hosttree.descendants(w)
+                      if hosttree.status_of(pid).get("Name") == "python3")
     s = ann.session().start()
     assert "42" in s.run("6 * 7")
     s.leave()
@@ -502,9 +499,7 @@ def test_an_interrupt_before_a_program_begins_ends_it(host, mode, late):
     time.sleep(1)
     p.send_signal(signal.SIGINT)
     time.sleep(0.3)
-    for pid in slow:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+    hosttree.send(slow, signal.SIGCONT)
     out, err = p.communicate(timeout=40 * PATIENCE)
     assert (p.returncode, out) == (130, b"") and b"cellblock:" not in err, err
     assert bob.run(mode, "print(1)").text == "1\n"

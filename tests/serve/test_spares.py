@@ -47,8 +47,7 @@ def test_a_spare_that_died_costs_no_request(serve, what):
     server = serve(spare=spare)
     server.await_rest(spare * KINDS)
     killed = list(victims(server, what))
-    for pid in killed:
-        os.kill(pid, signal.SIGKILL)
+    hosttree.send(killed)
     # One that wakes to its death with its cell in hand has begun it. A session
     # is frozen, and dies when it is continued.
     hosttree.until(lambda: not any(
@@ -77,8 +76,7 @@ def test_a_jail_that_dies_while_it_runs_is_answered(serve, what):
         t.start()
         hosttree.until(lambda: list(victims(server, "guest")), "it runs")
         server.await_running()
-        for pid in victims(server, what):
-            os.kill(pid, signal.SIGKILL)
+        hosttree.send(victims(server, what))
         t.join()
         # 503: it had not begun to run
         assert got[0].status in (200, 500, 503) and got[0].json, got

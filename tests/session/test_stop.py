@@ -480,12 +480,11 @@ def test_a_stopped_session_that_cannot_go_on_ends_with_its_shell(cb, many):
     s = Shell(cb, *KINDS["alone"])
     s.run("x = 1")
     s.stop()
-    below = set(hosttree.descendants(s.pid).items())
+    below = hosttree.descendants(s.pid)
     s.process.kill()
     s.process.wait()
-    hosttree.until(lambda: not any(
-        hosttree.stat_of(p) and hosttree.stat_of(p)[19].decode() == str(t)
-        for p, t in below), "the end of the session")
+    hosttree.until(lambda: not any(map(hosttree.is_alive, *zip(*below.items()))),
+                   "the end of the session")
 
 
 # ---- the question which session, and a watcher ----

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """An ssh server on loopback with two accounts: the login shell of one is
 cellblock; the other has a plain shell and a ForceCommand."""
-import contextlib
 import os
 import pathlib
 import pwd
@@ -154,9 +153,7 @@ class Account:
 
     def end_sessions(self):
         """Those that have outlived their connection, too."""
-        for pid in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+        hosttree.send(self.processes(), signal.SIGTERM)
 
     def close(self):
         for s in self.open:
