@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Open the standard descriptors that are missing. Otherwise the next file that
@@ -108,71 +107,6 @@ static int run_check(struct invocation *r)
 	return status;
 }
 
-static int check_is_there(const char *path, struct err *e)
-{
-	/* Others may see what this person does not. */
-	if (access(path, F_OK) == 0 || errno == EACCES)
-		return 0;
-	err_errno(e, "look for %s", path);
-	return err_kind_set(e, ERR_CONFIG);
-}
-
-static int check_directory(const char *path, struct err *e)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		err_errno(e, "look for %s", path);
-	else if (!S_ISDIR(st.st_mode))
-		err_set(e, "%s is no directory", path);
-	else
-		return 0;
-	return err_kind_set(e, ERR_CONFIG);
-}
-
-/* --check-config: each path of a list must exist. The exit status. */
-static int check_each(const struct invocation *r, const struct strlist *list,
-	const char *key, int (*check)(const char *path, struct err *e))
-{
-	int status = 0;
-
-	for (size_t i = 0; i < list->n; i++) {
-		struct err e = {0};
-
-		if (check(list->items[i], &e) == 0)
-			continue;
-		err_hint(&e, "%s (%s)", key, config_source(&r->cfg, key));
-		terminal_refuse(&e);
-		status = run_exit_status(&e);
-	}
-	return status;
-}
-
-static int check_paths(const struct invocation *r)
-{
-	const struct strlist home = {
-		.items = (char *[]){r->cfg.skeleton}, .n = !!r->cfg.skeleton};
-	const struct {
-		const char *key;
-		const struct strlist *list;
-		int (*check)(const char *path, struct err *e);
-	} paths[] = {
-		{"python.executable", &r->cfg.executable, setup_check_python},
-		{"python.packages", &r->cfg.packages, check_directory},
-		{"jail.expose", &r->cfg.expose, check_is_there},
-		{"home.skeleton", &home, check_directory},
-	};
-	int status = 0;
-
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		int one = check_each(
-			r, paths[i].list, paths[i].key, paths[i].check);
-
-		status = status ? status : one;
-	}
-	return status;
-}
-
 /* A login may have sessions alone. */
 static void check_programs(const struct invocation *r)
 {
@@ -256,9 +190,7 @@ static int run_mode(struct invocation *r)
 	case OPTIONS_CHECK_CONFIG:
 		run_load_config(r);
 		run_set_locale();
-		config_print_merged(stdout, &r->cfg);
-		status = check_paths(r);
-		return status ? status : run_check_others(r);
+		return checking_run(r);
 	case OPTIONS_CHECK:
 		run_load_config(r);
 		run_set_locale();

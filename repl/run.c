@@ -16,11 +16,8 @@
 #include "repl/grade/grade.h"
 #include "repl/maker/maker.h"
 
-#include <dirent.h>
-#include <grp.h>
 #include <limits.h>
 #include <locale.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +83,7 @@ static bool errors_are_of_caller(
 	return !errors->dropped;
 }
 
-/* Fill in the sources of the system's configuration for this person. */
-static void find_where(struct invocation *r, struct config_where *where)
+void run_find_where(struct invocation *r, struct config_where *where)
 {
 	*where = (struct config_where){
 		.system_dir = CONFIG_SYSTEM_DIR,
@@ -105,7 +101,7 @@ int run_read_config(
 {
 	struct config_where where;
 
-	find_where(r, &where);
+	run_find_where(r, &where);
 	where.own_home = r->person.home;
 	if (r->plan) {
 		where.lines = r->plan->lines;
@@ -169,107 +165,10 @@ static int load_system(void *run, struct config *cfg, struct err *e)
 	struct config_where where;
 	int r;
 
-	find_where(run, &where);
+	run_find_where(run, &where);
 	r = config_load(cfg, &where, &errors);
 	config_errors_fini(&errors);
 	return r < 0 ? err_set(e, "read the system's configuration") : 0;
-}
-
-/* Load what the files of one group, or of one person, make of the system's
- * configuration. */
-static int check_one(struct invocation *r, bool group, const char *name)
-{
-	struct config_errors errors = {0};
-	struct config_where where;
-	struct config cfg = {0};
-	int status;
-
-	find_where(r, &where);
-	where.user = group ? NULL : name;
-	where.groups = &name;
-	where.ngroups = group;
-	status = config_load(&cfg, &where, &errors) < 0 ? 78 : 0;
-	config_errors_print(
-		&errors, "cellblock: ", terminal_print_line, stderr);
-	config_errors_fini(&errors);
-	config_fini(&cfg);
-	return status;
-}
-
-/* People read the system's files with their own rights; root's umask may have
- * kept them for root. The group of a file may read it instead of everybody. */
-static int check_readable(const char *path, mode_t want)
-{
-	struct config_errors errors = {0};
-	struct stat st;
-
-	if (stat(path, &st) < 0 || (st.st_mode & want) == want ||
-		(st.st_gid && (st.st_mode >> 3 & want) == want))
-		return 0;
-	config_errors_add(&errors, path,
-		"expected to be readable by everybody (chmod a+r%s)",
-		want & S_IXOTH ? "x" : "");
-	config_errors_print(
-		&errors, "cellblock: ", terminal_print_line, stderr);
-	config_errors_fini(&errors);
-	return 78;
-}
-
-/* A file for an account or group that does not exist is no error: the account
- * may be made later. But nobody would sit the exam of a misspelt group. */
-static void say_whose(const char *path, bool group, const char *name)
-{
-	char text[PATH_MAX + 2 * NAME_MAX + 64];
-
-	if (group ? !!getgrnam(name) : !!getpwnam(name))
-		return;
-	snprintf(text, sizeof(text), "%s: there is no %s %s yet", path,
-		group ? "group" : "account", name);
-	terminal_complain(NULL, text);
-}
-
-/* Check a directory of the system's files, and what each of them makes of the
- * configuration where that depends on the person. */
-static int check_dir(struct invocation *r, const char *sub)
-{
-	char path[PATH_MAX + NAME_MAX + 2], name[NAME_MAX + 1];
-	int top = snprintf(path, PATH_MAX, "%s/%s", CONFIG_SYSTEM_DIR, sub);
-	int status = check_readable(path, S_IROTH | S_IXOTH);
-	bool group = !strcmp(sub, "groups");
-	DIR *d = opendir(path);
-	const struct dirent *de;
-
-	while (d && (de = readdir(d))) {
-		size_t n = strlen(de->d_name);
-
-		if (de->d_name[0] == '.' || n < sizeof(".conf") ||
-			strcmp(de->d_name + n - 5, ".conf") != 0)
-			continue;
-		snprintf(path + top, NAME_MAX + 2, "/%s", de->d_name);
-		status |= check_readable(path, S_IROTH);
-		if (!strcmp(sub, "conf.d"))
-			continue;
-		snprintf(name, sizeof(name), "%.*s", (int)(n - 5), de->d_name);
-		status |= check_one(r, group, name);
-		say_whose(path, group, name);
-	}
-	if (d)
-		closedir(d);
-	return status;
-}
-
-int run_check_others(struct invocation *r)
-{
-	int status = 0;
-
-	if (r->opt.config_file || getuid() != 0)
-		return 0;
-	status |= check_readable(CONFIG_SYSTEM_DIR, S_IROTH | S_IXOTH);
-	status |= check_readable(CONFIG_SYSTEM_DIR "/cellblock.conf", S_IROTH);
-	status |= check_dir(r, "conf.d");
-	status |= check_dir(r, "groups");
-	status |= check_dir(r, "users");
-	return status;
 }
 
 static void complain_of_maker(const struct err *e)

@@ -181,9 +181,8 @@ void run_set_locale(void);
 int run_read_config(
 	struct invocation *r, struct config *cfg, struct config_errors *errors);
 void run_load_config(struct invocation *r);
-/* Root's --check-config: print the errors in the files of groups and of
- * persons, each beside the system's. The exit status. */
-int run_check_others(struct invocation *r);
+/* Fill in the sources of the system's configuration for this person. */
+void run_find_where(struct invocation *r, struct config_where *where);
 
 /* Fill in how we ask for the jail. A login has only the system's configuration.
  */
@@ -295,5 +294,12 @@ int requests_serve(struct invocation *r);
 /* ---- grading.c ---- */
 
 int grading_run(struct invocation *r);
+
+/* ---- checking.c ---- */
+
+/* --check-config: print the configuration that the person would have, and what
+ * is wrong with it. Root is told of the files of groups and of persons, too.
+ * The exit status. */
+int checking_run(struct invocation *r);
 
 #endif
