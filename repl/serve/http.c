@@ -24,7 +24,6 @@
 /* Most bytes of an answer, of a stream, in one piece. */
 #define PIECE_BYTES (64 << 10)
 #define STREAM_BYTES (16 << 10)
-#define JSON "application/json"
 #define HEADERS_MAX 3
 /* Most bytes that we read of a body that no handler wants. */
 #define UNWANTED_BYTES (64 << 10)
@@ -133,7 +132,7 @@ static void keep_refusal(struct exchange *x, int status, const char *words)
 	struct strbuf b = {0};
 
 	c->words(c->arg, http_path(x), status, words, &b);
-	repeats_answer(x->repeat, status, JSON, &b);
+	repeats_answer(x->repeat, status, HTTP_JSON, &b);
 	strbuf_free(&b);
 	x->repeat = NULL;
 }
@@ -213,7 +212,7 @@ static void add_words(struct exchange *x, int status, const char *words)
 	struct strbuf b = {0};
 
 	c->words(c->arg, http_path(x), status, words, &b);
-	http_answer(x, status, JSON, &b);
+	http_answer(x, status, HTTP_JSON, &b);
 }
 
 const char *http_reason(int status)
@@ -312,8 +311,10 @@ static void add_refusal(void *arg, struct connections_client *client,
 	const struct http_calls *c = h->rules.calls;
 	const struct framing *asked = connections_head(client);
 	struct exchange *whole = connections_own(client);
-	struct exchange x = {
-		.http = h, .client = client, .status = status, .type = JSON};
+	struct exchange x = {.http = h,
+		.client = client,
+		.status = status,
+		.type = HTTP_JSON};
 
 	span_begin(&x.span, client);
 	if (whole)

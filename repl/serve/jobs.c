@@ -313,7 +313,7 @@ static void answer_job(struct jobs *s, struct job *j)
 	if (s->log && limit != LIMIT_NONE)
 		log_limit(s->log, limit);
 	http_set_own(x, NULL);
-	http_answer(x, status, "application/json", &j->text);
+	http_answer(x, status, HTTP_JSON, &j->text);
 	j->answered = true;
 }
 

@@ -14,7 +14,6 @@
  *	operator.c	--sessions and --end, for sessions of the server
  *	repeats.c	answers to requests that clients may send again
  *	response.c	what a session answers its client
- *	route.c		the handler of each path, and who may ask it
  *	sessions.c	sessions that outlive a request
  *	span.c		a request from its first byte to its end
  *	terms.c		what a client asks of a session that begins
@@ -339,6 +338,8 @@ const char *http_client(const struct exchange *x);
 void http_set_own(struct exchange *x, void *own);
 void *http_own(const struct exchange *x);
 
+#define HTTP_JSON "application/json"
+
 /* Answer with a body of that type (taken), or with a file (held meanwhile).
  * Headers are added before the answer; their names are borrowed. */
 void http_add_header(struct exchange *x, const char *name, const char *value);
@@ -581,36 +582,6 @@ struct operator
  * due at the latest; -1: when there is something new. */
 int operator_turn(
 	struct operator* o, struct sessions *s, const struct log *log);
-
-/* ---- route.c ---- */
-
-/* Borrowed. */
-struct route {
-	const struct http *http;
-	struct jobs *jobs;
-	struct sessions *sessions;
-	struct store *store;
-	struct repeats *repeats;
-	const struct pool *pool;
-	struct tenants *tenants;
-	struct traffic *traffic;
-	const struct process *process;
-	struct access *log;
-	const struct request_rules *rules;
-	const struct config_serve *limits;
-	bool local;    /* no token, and no other host can connect */
-	bool ending;   /* /health says so */
-	bool draining; /* no request is served any more */
-};
-
-/* For struct http_calls: `arg` is a struct route. */
-void route_head(void *arg, struct exchange *x);
-void route_whole(void *arg, struct exchange *x);
-ssize_t route_more(void *arg, struct exchange *x, char *p, size_t max);
-void route_over(void *arg, struct exchange *x);
-void route_words(void *arg, const char *path, int status, const char *words,
-	struct strbuf *b);
-void route_done(void *arg, const struct span *done);
 
 /* ---- terms.c ---- */
 

@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define JSON "application/json"
 #define EVENTS "text/event-stream"
 
 void response_open(struct response *p)
@@ -75,7 +74,7 @@ void response_refuse(
 	if (p->begun)
 		response_end(p, "error", true, &b);
 	else
-		response_send(p, status, JSON, &b);
+		response_send(p, status, HTTP_JSON, &b);
 }
 
 /* ---- streams ---- */

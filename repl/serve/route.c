@@ -5,11 +5,8 @@
  * Runs in:   front end, confined
  * Trusts:    nobody
  * Leaves:    an answer, or a job that will answer
- *
- * /eval answers as snekbox does (falcon), paths below /v1 answer as Onyx's code
- * interpreter does (FastAPI): their refusals have different fields.
  */
-#include "repl/serve/parts.h"
+#include "repl/serve/route.h"
 
 #include "docs.h"
 #include "jail/prewarm.h"
@@ -22,70 +19,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#define JSON "application/json"
 #define FILES "/v1/files/"
-#define SESSIONS "/v1/sessions/"
-
-static void answer_json(struct exchange *x, int status, struct strbuf *b)
-{
-	http_answer(x, status, JSON, b);
-}
-
-/* ---- refusals ---- */
-
-static bool is_v1(const char *path)
-{
-	return !strncmp(path, "/v1/", 4) || !strcmp(path, "/health");
-}
-
-void route_words(void *arg, const char *path, int status, const char *words,
-	struct strbuf *b)
-{
-	char title[64];
-
-	(void)arg;
-	snprintf(title, sizeof(title), "%d %s", status, http_reason(status));
-	if (is_v1(path)) {
-		if (!words)
-			words = http_reason(status);
-		execute_add_detail(b, words, strlen(words));
-	} else if (words) {
-		answer_add_refusal(b, title, words, strlen(words));
-	} else {
-		strbuf_printf(b, "{\"title\": \"%s\"}", title);
-	}
-}
-
-/* `words` may be NULL. */
-static void refuse_request(struct exchange *x, int status, const char *words)
-{
-	struct strbuf b = {0};
-
-	route_words(NULL, http_path(x), status, words, &b);
-	answer_json(x, status, &b);
-}
-
-/* Refuse; the client may ask again in so many milliseconds. */
-static void refuse_until(
-	struct exchange *x, int status, int64_t ms, const char *words)
-{
-	char seconds[24];
-
-	snprintf(seconds, sizeof(seconds), "%lld",
-		ms > 1000 ? (long long)(ms + 999) / 1000 : 1);
-	http_add_header(x, "Retry-After", seconds);
-	refuse_request(x, status, words);
-}
-
-static void refuse_later(struct exchange *x, int status, const char *words)
-{
-	refuse_until(x, status, 0, words);
-}
-
-static void refuse_busy(struct exchange *x, const char *words)
-{
-	refuse_later(x, 503, words);
-}
 
 /* ---- answers ---- */
 
@@ -107,11 +41,11 @@ static void get_health(struct route *r, struct exchange *x)
 	struct strbuf b = {0};
 
 	if (r->ending) {
-		refuse_busy(x, "ending");
+		refusal_send_busy(x, "ending");
 		return;
 	}
 	strbuf_puts(&b, "{\"status\": \"ok\"}");
-	answer_json(x, 200, &b);
+	http_answer(x, 200, HTTP_JSON, &b);
 }
 
 static void get_metrics(struct route *r, struct exchange *x)
@@ -141,7 +75,7 @@ static void get_openapi(struct route *r, struct exchange *x)
 
 	(void)r;
 	strbuf_add(&b, openapi_json, openapi_json_len);
-	answer_json(x, 200, &b);
+	http_answer(x, 200, HTTP_JSON, &b);
 }
 
 static void get_docs(struct route *r, struct exchange *x)
@@ -160,18 +94,14 @@ static void submit_job(struct route *r, struct exchange *x, struct request *q,
 	struct execute_files *files, bool stores)
 {
 	if (r->draining)
-		refuse_busy(x, "the server is ending");
+		refusal_send_busy(x, "the server is ending");
 	else if (!jobs_have_room(r->jobs))
-		refuse_busy(x, "too many requests wait");
+		refusal_send_busy(x, "too many requests wait");
 	else if (jobs_add(r->jobs, x, q, files, stores) < 0)
-		refuse_busy(x, "out of memory");
+		refusal_send_busy(x, "out of memory");
 	request_fini(q);
 	execute_release(files);
 }
-
-static const char empty[] = "Could not parse an empty JSON body";
-static const char too_deep[] =
-	"it is nested more than 200 deep, or has too many values or keys";
 
 static void post_eval(struct route *r, struct exchange *x)
 {
@@ -184,10 +114,11 @@ static void post_eval(struct route *r, struct exchange *x)
 	struct request q = {0};
 
 	if (body->n == 0)
-		answer_add_refusal(&b, "Invalid JSON", empty, strlen(empty));
+		answer_add_refusal(&b, "Invalid JSON", refusal_empty,
+			strlen(refusal_empty));
 	else if (request_is_deep(body->s, body->n))
-		answer_add_refusal(
-			&b, "Request is too large", too_deep, strlen(too_deep));
+		answer_add_refusal(&b, "Request is too large", refusal_too_deep,
+			strlen(refusal_too_deep));
 	else if (request_parse(&q, body->s, body->n, r->rules, &why) < 0)
 		answer_add_refusal(&b, why.title,
 			why.description.s ? why.description.s : "",
@@ -201,7 +132,7 @@ static void post_eval(struct route *r, struct exchange *x)
 		return;
 	}
 	request_fini(&q);
-	answer_json(x, 400, &b);
+	http_answer(x, 400, HTTP_JSON, &b);
 }
 
 static void post_execute(struct route *r, struct exchange *x)
@@ -213,7 +144,7 @@ static void post_execute(struct route *r, struct exchange *x)
 	int status;
 
 	if (body->n && request_is_deep(body->s, body->n)) {
-		refuse_request(x, 422, too_deep);
+		refusal_send(x, 422, refusal_too_deep);
 		return;
 	}
 	status = execute_parse(&q, &files, body, r->rules, &b);
@@ -223,7 +154,7 @@ static void post_execute(struct route *r, struct exchange *x)
 	}
 	request_fini(&q);
 	execute_release(&files);
-	answer_json(x, status, &b);
+	http_answer(x, status, HTTP_JSON, &b);
 }
 
 static void post_file(struct route *r, struct exchange *x)
@@ -238,23 +169,23 @@ static void post_file(struct route *r, struct exchange *x)
 		snprintf(words, sizeof(words),
 			"File size exceeds maximum of %lld MB",
 			(long long)(r->limits->upload >> 20));
-		refuse_request(x, 413, words);
+		refusal_send(x, 413, words);
 		return;
 	case STORE_FULL:
-		refuse_request(x, 507, "There is no room for more files");
+		refusal_send(x, 507, "There is no room for more files");
 		return;
 	case STORE_FINE:
 		break;
 	}
 	if (!f) {
 		execute_add_missing(&b, "file");
-		answer_json(x, 422, &b);
+		http_answer(x, 422, HTTP_JSON, &b);
 	} else if (store_finish(r->store, f, *name ? name : "unnamed") < 0) {
 		store_release(r->store, f);
-		refuse_request(x, 507, "There is no room for more files");
+		refusal_send(x, 507, "There is no room for more files");
 	} else {
 		add_file(&b, f, false);
-		answer_json(x, 201, &b);
+		http_answer(x, 201, HTTP_JSON, &b);
 	}
 }
 
@@ -269,7 +200,7 @@ static void get_files(struct route *r, struct exchange *x)
 		add_file(&b, f, true);
 	}
 	strbuf_puts(&b, "]}");
-	answer_json(x, 200, &b);
+	http_answer(x, 200, HTTP_JSON, &b);
 }
 
 /* The file that the path names; or NULL, after a refusal. */
@@ -282,7 +213,7 @@ static struct store_file *find_file(struct route *r, struct exchange *x)
 	if (f)
 		return f;
 	snprintf(words, sizeof(words), "File with ID '%.100s' not found", id);
-	refuse_request(x, 404, words);
+	refusal_send(x, 404, words);
 	return NULL;
 }
 
@@ -346,253 +277,6 @@ static void delete_file(struct route *r, struct exchange *x)
 	http_answer(x, 204, NULL, &b);
 }
 
-/* ---- sessions ---- */
-
-/* The session that the path names, if it is not over; or NULL, after a refusal.
- */
-static struct http_session *find_session(struct route *r, struct exchange *x)
-{
-	struct http_session *se = sessions_find(
-		r->sessions, http_path(x) + strlen(SESSIONS), http_peer(x));
-	const char *why = se ? sessions_why_over(se) : NULL;
-	char words[1200];
-
-	if (!se) {
-		refuse_request(x, 404, "Session not found");
-		return NULL;
-	}
-	if (!why)
-		return se;
-	snprintf(words, sizeof(words), "The session is over: %s", why);
-	refuse_request(x, 410, words);
-	return NULL;
-}
-
-static struct http_session *find_idle(struct route *r, struct exchange *x)
-{
-	struct http_session *se = find_session(r, x);
-
-	if (!se)
-		return NULL;
-	if (sessions_is_busy(se))
-		refuse_request(x, 409, "The session serves another request");
-	else if (r->draining)
-		refuse_busy(x, "the server is ending");
-	else
-		return se;
-	return NULL;
-}
-
-/* Serve a request that has a form and no fields. */
-static void serve_form(
-	struct route *r, struct exchange *x, enum request_form form)
-{
-	struct request q = {.form = form, .undo = 1};
-	struct http_session *se = find_idle(r, x);
-
-	if (se)
-		sessions_serve(r->sessions, se, x, &q);
-}
-
-/* Serve a request of this form that is in the body. */
-static void serve_body(
-	struct route *r, struct exchange *x, enum request_form form)
-{
-	struct request_rules rules = *r->rules;
-	const struct strbuf *body = http_body(x);
-	const char *accept = http_field(x, FRAMING_ACCEPT);
-	struct http_session *se = find_idle(r, x);
-	struct request_refusal why = {0};
-	struct request q = {0};
-
-	if (!se)
-		return;
-	rules.session = true;
-	rules.limits = sessions_limits(se);
-	if (body->n == 0)
-		refuse_request(x, 422, empty);
-	else if (request_is_deep(body->s, body->n))
-		refuse_request(x, 422, too_deep);
-	else if (request_parse(&q, body->s, body->n, &rules, &why) < 0)
-		refuse_request(
-			x, 422, why.description.s ? why.description.s : "");
-	else if (q.form != form)
-		refuse_request(x, 422,
-			form == REQUEST_CELL ? "'code' is a required property"
-					     : "'undo' is a required property");
-	q.streams = accept && strcasestr(accept, "text/event-stream");
-	if (!http_status(x))
-		sessions_serve(r->sessions, se, x, &q);
-	request_fini(&q);
-	strbuf_free(&why.description);
-}
-
-/* Serve a request of this form about the file that the path names. */
-static void serve_path(
-	struct route *r, struct exchange *x, enum request_form form)
-{
-	const char *path =
-		strstr(http_path(x) + strlen(SESSIONS), "/files/") + 7;
-	const struct strbuf *body = http_body(x);
-	struct http_session *se = find_idle(r, x);
-	struct request_refusal why = {0};
-	struct request q = {.form = form};
-
-	if (!se)
-		return;
-	if (request_add_content(&q, path, body->s, body->n, r->rules, &why) < 0)
-		refuse_request(
-			x, 422, why.description.s ? why.description.s : "");
-	else
-		sessions_serve(r->sessions, se, x, &q);
-	request_fini(&q);
-	strbuf_free(&why.description);
-}
-
-static void post_session(struct route *r, struct exchange *x)
-{
-	struct connections_peer who = http_peer(x);
-	struct request_refusal why = {0};
-	struct terms t;
-
-	if (terms_parse(&t, http_body(x), r->rules->limits, &why) < 0)
-		refuse_request(
-			x, 422, why.description.s ? why.description.s : "");
-	else if (r->draining)
-		refuse_busy(x, "the server is ending");
-	else if (!sessions_have_room(r->sessions))
-		refuse_until(x, 503, sessions_wait_ms(r->sessions, NULL),
-			"there are too many sessions");
-	else if (sessions_of_client(r->sessions, who) >=
-		 (size_t)r->limits->sessions_per_client)
-		refuse_until(x, 429, sessions_wait_ms(r->sessions, &who),
-			"too many sessions of this client");
-	else if (sessions_begin(r->sessions, x, &t) < 0)
-		refuse_busy(x, "out of memory");
-	terms_fini(&t);
-	strbuf_free(&why.description);
-}
-
-static void get_sessions(struct route *r, struct exchange *x)
-{
-	struct strbuf b = {0};
-
-	sessions_add_list(&b, r->sessions, http_peer(x));
-	answer_json(x, 200, &b);
-}
-
-static void get_session(struct route *r, struct exchange *x)
-{
-	struct http_session *se = find_session(r, x);
-	struct strbuf b = {0};
-
-	if (!se)
-		return;
-	sessions_add_state(&b, se);
-	answer_json(x, 200, &b);
-}
-
-static void delete_session(struct route *r, struct exchange *x)
-{
-	struct http_session *se = sessions_find(
-		r->sessions, http_path(x) + strlen(SESSIONS), http_peer(x));
-	struct strbuf b = {0};
-
-	if (!se) {
-		refuse_request(x, 404, "Session not found");
-		return;
-	}
-	sessions_end(r->sessions, se, "it was deleted");
-	http_answer(x, 204, NULL, &b);
-}
-
-static void post_interrupt(struct route *r, struct exchange *x)
-{
-	struct http_session *se = find_session(r, x);
-	struct strbuf b = {0};
-
-	if (!se)
-		return;
-	sessions_interrupt(se);
-	http_answer(x, 204, NULL, &b);
-}
-
-static void post_extend(struct route *r, struct exchange *x)
-{
-	struct request_refusal why = {0};
-	struct strbuf b = {0};
-	struct http_session *se = find_session(r, x);
-	int64_t ms;
-
-	if (!se)
-		return;
-	if (terms_parse_extension(&ms, http_body(x), &why) < 0) {
-		refuse_request(
-			x, 422, why.description.s ? why.description.s : "");
-	} else if (sessions_extend(r->sessions, se, ms) < 0) {
-		refuse_request(x, 422, "session.lifetime is over before");
-	} else {
-		sessions_add_state(&b, se);
-		answer_json(x, 200, &b);
-	}
-	strbuf_free(&why.description);
-}
-
-static void post_cell(struct route *r, struct exchange *x)
-{
-	serve_body(r, x, REQUEST_CELL);
-}
-
-static void get_events(struct route *r, struct exchange *x)
-{
-	const char *cell = strstr(http_path(x), "/cells/") + 7;
-	struct http_session *se = find_session(r, x);
-	int found;
-
-	if (!se)
-		return;
-	found = sessions_resume(se, x, (unsigned)strtoul(cell, NULL, 10),
-		http_field(x, FRAMING_LAST_EVENT_ID));
-	if (found == 0)
-		refuse_request(x, 404, "The events of this cell are not kept");
-	else if (found < 0)
-		refuse_request(
-			x, 422, "Last-Event-ID is of no event of this cell");
-}
-
-static void post_undo(struct route *r, struct exchange *x)
-{
-	if (http_body(x)->n)
-		serve_body(r, x, REQUEST_UNDO);
-	else
-		serve_form(r, x, REQUEST_UNDO);
-}
-
-static void post_reset(struct route *r, struct exchange *x)
-{
-	serve_form(r, x, REQUEST_RESET);
-}
-
-static void get_names(struct route *r, struct exchange *x)
-{
-	serve_form(r, x, REQUEST_LIST);
-}
-
-static void get_content(struct route *r, struct exchange *x)
-{
-	serve_path(r, x, REQUEST_OPEN);
-}
-
-static void put_content(struct route *r, struct exchange *x)
-{
-	serve_path(r, x, REQUEST_WRITE);
-}
-
-static void delete_content(struct route *r, struct exchange *x)
-{
-	serve_path(r, x, REQUEST_REMOVE);
-}
-
 /* ---- paths ---- */
 
 /* The body that a path takes. BODY_JSON: of that type; BODY_BYTES: of any type.
@@ -616,22 +300,31 @@ static const struct place {
 	{"/v1/files", "GET", BODY_NONE, false, get_files},
 	{FILES "{file_id}", "GET", BODY_NONE, false, get_file},
 	{FILES "{file_id}", "DELETE", BODY_NONE, false, delete_file},
-	{"/v1/sessions", "POST", BODY_JSON, false, post_session},
-	{"/v1/sessions", "GET", BODY_NONE, false, get_sessions},
-	{SESSIONS "{id}", "GET", BODY_NONE, false, get_session},
-	{SESSIONS "{id}", "DELETE", BODY_NONE, false, delete_session},
-	{SESSIONS "{id}/cells", "POST", BODY_JSON, false, post_cell},
-	{SESSIONS "{id}/cells/{cell}/events", "GET", BODY_NONE, false,
-		get_events},
-	{SESSIONS "{id}/interrupt", "POST", BODY_NONE, false, post_interrupt},
-	{SESSIONS "{id}/extend", "POST", BODY_JSON, false, post_extend},
-	{SESSIONS "{id}/undo", "POST", BODY_BYTES, false, post_undo},
-	{SESSIONS "{id}/reset", "POST", BODY_NONE, false, post_reset},
-	{SESSIONS "{id}/files", "GET", BODY_NONE, false, get_names},
-	{SESSIONS "{id}/files/{path}", "GET", BODY_NONE, false, get_content},
-	{SESSIONS "{id}/files/{path}", "PUT", BODY_BYTES, false, put_content},
-	{SESSIONS "{id}/files/{path}", "DELETE", BODY_NONE, false,
-		delete_content},
+	{"/v1/sessions", "POST", BODY_JSON, false, session_paths_post},
+	{"/v1/sessions", "GET", BODY_NONE, false, session_paths_get_all},
+	{ROUTE_SESSIONS "{id}", "GET", BODY_NONE, false, session_paths_get},
+	{ROUTE_SESSIONS "{id}", "DELETE", BODY_NONE, false,
+		session_paths_delete},
+	{ROUTE_SESSIONS "{id}/cells", "POST", BODY_JSON, false,
+		session_paths_post_cell},
+	{ROUTE_SESSIONS "{id}/cells/{cell}/events", "GET", BODY_NONE, false,
+		session_paths_get_events},
+	{ROUTE_SESSIONS "{id}/interrupt", "POST", BODY_NONE, false,
+		session_paths_post_interrupt},
+	{ROUTE_SESSIONS "{id}/extend", "POST", BODY_JSON, false,
+		session_paths_post_extend},
+	{ROUTE_SESSIONS "{id}/undo", "POST", BODY_BYTES, false,
+		session_paths_post_undo},
+	{ROUTE_SESSIONS "{id}/reset", "POST", BODY_NONE, false,
+		session_paths_post_reset},
+	{ROUTE_SESSIONS "{id}/files", "GET", BODY_NONE, false,
+		session_paths_get_names},
+	{ROUTE_SESSIONS "{id}/files/{path}", "GET", BODY_NONE, false,
+		session_paths_get_content},
+	{ROUTE_SESSIONS "{id}/files/{path}", "PUT", BODY_BYTES, false,
+		session_paths_put_content},
+	{ROUTE_SESSIONS "{id}/files/{path}", "DELETE", BODY_NONE, false,
+		session_paths_delete_content},
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
@@ -700,7 +393,7 @@ static bool is_json(const char *type)
 {
 	size_t n = strcspn(type, "; \t");
 
-	return n == strlen(JSON) && !strncasecmp(type, JSON, n);
+	return n == strlen(HTTP_JSON) && !strncasecmp(type, HTTP_JSON, n);
 }
 
 /* True if the server needs no token, and the client is a program of this host
@@ -751,17 +444,19 @@ static bool check_type(struct exchange *x)
 	struct strbuf b = {0};
 	char words[200];
 
-	if (type ? is_json(type) : !is_v1(http_path(x)) || !http_has_body(x))
+	if (type ? is_json(type)
+		 : !refusal_is_v1(http_path(x)) || !http_has_body(x))
 		return true;
-	if (!strncmp(http_path(x), SESSIONS, strlen(SESSIONS) - 1)) {
-		refuse_request(x, 422, "Content-Type must be application/json");
-	} else if (is_v1(http_path(x))) {
+	if (!strncmp(
+		    http_path(x), ROUTE_SESSIONS, strlen(ROUTE_SESSIONS) - 1)) {
+		refusal_send(x, 422, "Content-Type must be application/json");
+	} else if (refusal_is_v1(http_path(x))) {
 		execute_add_no_object(&b);
-		answer_json(x, 422, &b);
+		http_answer(x, 422, HTTP_JSON, &b);
 	} else {
 		snprintf(words, sizeof(words),
 			"%.100s is an unsupported media type.", type);
-		refuse_request(x, 415, words);
+		refusal_send(x, 415, words);
 	}
 	return false;
 }
@@ -771,15 +466,16 @@ static void refuse_method(struct exchange *x, const char *allowed)
 	struct strbuf b = {0};
 	char more[80];
 
-	if (!is_v1(http_path(x)) && !strcmp(http_method(x), "OPTIONS")) {
+	if (!refusal_is_v1(http_path(x)) &&
+		!strcmp(http_method(x), "OPTIONS")) {
 		http_add_header(x, "Allow", allowed);
 		http_answer(x, 200, NULL, &b);
 		return;
 	}
 	snprintf(more, sizeof(more), "%s%s", allowed,
-		is_v1(http_path(x)) ? "" : ", OPTIONS");
+		refusal_is_v1(http_path(x)) ? "" : ", OPTIONS");
 	http_add_header(x, "Allow", more);
-	refuse_request(x, 405, NULL);
+	refusal_send(x, 405, NULL);
 }
 
 void route_head(void *arg, struct exchange *x)
@@ -791,21 +487,20 @@ void route_head(void *arg, struct exchange *x)
 	if (p)
 		span_note_path(http_span(x), p->method, p->path);
 	if (!p && !*allowed) {
-		refuse_request(x, 404, NULL);
+		refusal_send(x, 404, NULL);
 	} else if (!p) {
 		refuse_method(x, allowed);
 	} else if (!p->open && !is_authorized(r, x)) {
 		http_add_header(x, "WWW-Authenticate", "Bearer");
-		refuse_request(x, 401,
+		refusal_send(x, 401,
 			"Authorization must be Bearer and a token of "
 			"serve.token_file");
 	} else if (!p->open && is_elsewhere(r, x, p)) {
-		refuse_request(
-			x, 403, "/metrics is for the token of 'metrics'");
+		refusal_send(x, 403, "/metrics is for the token of 'metrics'");
 	} else if (!p->open && is_foreign(r, x)) {
-		refuse_request(x, 403, "a page of another origin sent it");
+		refusal_send(x, 403, "a page of another origin sent it");
 	} else if (!p->open && is_misnamed(r, x)) {
-		refuse_request(x, 403,
+		refusal_send(x, 403,
 			"without serve.token_file this server is only "
 			"'localhost', 127.0.0.1 and [::1] in a Host");
 	} else if (p->body == BODY_JSON && check_type(x)) {
@@ -827,7 +522,7 @@ static bool begin_repeat(struct route *r, struct exchange *x)
 	int status;
 
 	if (!*key || strlen(key) > REPEATS_KEY_MAX) {
-		refuse_request(
+		refusal_send(
 			x, 422, "an Idempotency-Key has 1 to 255 characters");
 		return false;
 	}
@@ -837,7 +532,7 @@ static bool begin_repeat(struct route *r, struct exchange *x)
 		http_set_repeat(x, e);
 		return true;
 	case REPEATS_RUNS:
-		refuse_later(x, 409,
+		refusal_send_later(x, 409,
 			"the first request with this Idempotency-Key runs");
 		break;
 	case REPEATS_ANSWERED:
@@ -849,11 +544,11 @@ static bool begin_repeat(struct route *r, struct exchange *x)
 		http_answer(x, status, type, &b);
 		break;
 	case REPEATS_OTHER:
-		refuse_request(
+		refusal_send(
 			x, 422, "the Idempotency-Key is of another request");
 		break;
 	case REPEATS_NO_MEMORY:
-		refuse_busy(x, "out of memory");
+		refusal_send_busy(x, "out of memory");
 		break;
 	}
 	return false;
@@ -867,7 +562,7 @@ void route_whole(void *arg, struct exchange *x)
 
 	if (p->body == BODY_JSON &&
 		http_of_client(x) > (size_t)r->limits->per_client)
-		refuse_later(x, 429, "too many requests of this client");
+		refusal_send_later(x, 429, "too many requests of this client");
 	else if (strcmp(p->method, "POST") != 0 ||
 		 !http_field(x, FRAMING_IDEMPOTENCY_KEY) || !http_is_whole(x) ||
 		 begin_repeat(r, x))

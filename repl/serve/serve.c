@@ -17,7 +17,7 @@
 #include "jail/prewarm.h"
 #include "repl/config/config.h"
 #include "repl/json/json.h"
-#include "repl/serve/parts.h"
+#include "repl/serve/route.h"
 #include "repl/term/term.h"
 
 #include <errno.h>
@@ -187,7 +187,7 @@ static int open_http(struct serve *s, struct err *e)
 		.whole = route_whole,
 		.more = route_more,
 		.over = route_over,
-		.words = route_words,
+		.words = refusal_words,
 		.done = route_done,
 		.arg = &s->route};
 	s->rules = (struct request_rules){.limits = &s->cfg.limits,

@@ -34,7 +34,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define JSON "application/json"
 #define SECRET_BYTES 16
 #define NAME_MAX_LEN 64
 #define ID_MAX (NAME_MAX_LEN + 1 + 2 * SECRET_BYTES)
@@ -318,13 +317,13 @@ static void answer_served(
 	switch (se->request.form) {
 	case REQUEST_SESSION:
 		se->known = true;
-		response_send(&se->response, 201, JSON, b);
+		response_send(&se->response, 201, HTTP_JSON, b);
 		return;
 	case REQUEST_REMOVE:
 		response_send(&se->response, 204, NULL, &none);
 		break;
 	case REQUEST_WRITE:
-		response_send(&se->response, 201, JSON, b);
+		response_send(&se->response, 201, HTTP_JSON, b);
 		return;
 	case REQUEST_OPEN:
 		response_file(&se->response, cells_take_file(se->cells),
@@ -341,7 +340,7 @@ static void answer_served(
 		if (se->response.begun)
 			response_end(&se->response, "done", false, b);
 		else
-			response_send(&se->response, 200, JSON, b);
+			response_send(&se->response, 200, HTTP_JSON, b);
 		return;
 	}
 	strbuf_free(b);

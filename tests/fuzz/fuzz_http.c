@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/serve/edge/framing.c repl/serve/edge/connections.c repl/serve/http.c
- * repl/serve/edge/form.c repl/serve/route.c repl/serve/execute.c repl/serve/store.c
+ * repl/serve/edge/form.c repl/serve/route.c repl/serve/refusal.c repl/serve/session_paths.c repl/serve/execute.c repl/serve/store.c
  * repl/serve/repeats.c repl/serve/terms.c repl/serve/metrics.c repl/json/request.c repl/json/fields.c
  * repl/json/python.c repl/serve/listen.c repl/json/emit.c
  * repl/drive/verdict.c repl/serve/edge/subids.c repl/serve/tenants.c
@@ -12,12 +12,12 @@
  *
  * They go all the way: to the connections, the routes and the parsers of forms
  * and of what is to be run. Programs are not run: an answer is made
- * up. For all input, each answer has a status and a body in JSON, the log has
+ * up. For all input, each answer has a status and a body in HTTP_JSON, the log has
  * no field but ours, and nothing stays behind. The bytes come in pieces; 0xff
  * ends one.
  */
 #include "must.h"
-#include "repl/serve/parts.h"
+#include "repl/serve/route.h"
 #include "small_rules.h"
 
 #include "jail/base/err.h"
@@ -346,7 +346,7 @@ static struct route route = {.traffic = &traffic,
 static const struct http_calls calls = {.head = route_head,
 	.whole = route_whole,
 	.over = route_over,
-	.words = route_words,
+	.words = refusal_words,
 	.done = route_done,
 	.more = route_more,
 	.arg = &route};

@@ -61,7 +61,8 @@ def test_the_document_is_in_order(document, cb):
 
 
 def test_it_has_every_path_and_no_other(document):
-    source = (TOP / "repl/serve/route.c").read_text()
+    source = "".join((TOP / "repl/serve" / name).read_text()
+                     for name in ("route.h", "route.c"))
     macros = dict(re.findall(r'#define (\w+) "([^"]*)"', source))
     table = source.partition("} places[] = {")[2].partition("\n};")[0]
     served = set()
