@@ -396,10 +396,13 @@ def choose_people(who, directory, tally):
 
 
 def workers_of(who, people, part):
-    """The user has most of what is tested once; the rest is even."""
-    if people > 1 and part == "rest":
+    """The user has most of what is tested once, so that both end together; the
+    rest is even."""
+    if people == 1:
+        return 3 * CORES + 1
+    if part == "rest":
         return 2 * CORES + 1
-    return 3 * CORES + 1 if people == 1 or who == "user" else CORES
+    return 3 * CORES if who == "user" else CORES + 1
 
 
 def jobs_of(run, people):
