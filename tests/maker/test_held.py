@@ -206,6 +206,8 @@ def test_programs_that_overlap_have_jails_that_wait(host):
         person = people[n % 2]
         ready(host)
         if n > 1:
+            # A janitor takes its name beside its jail, which may be there.
+            hosttree.until(lambda: janitors() == KINDS + 2, "all janitors")
             person.open[-1].kill()
             hosttree.until(lambda: janitors() == KINDS + 1, "its end")
         person.popen("-c", "import time; time.sleep(1000)")
