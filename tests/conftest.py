@@ -8,6 +8,7 @@ import os
 import pathlib
 import signal
 import sys
+import zlib
 
 import pytest
 
@@ -97,7 +98,8 @@ def sample(items):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Pick the tests of this person and part. Those that may take longest begin
-    first, and those that share a fixture run in one worker."""
+    first, and those that share a fixture run in one worker. The order of the
+    files mixes the suites: some mostly wait, and some mostly compute."""
     if PART:
         picked = [i for i in items if is_picked(i) and
                   bool(i.get_closest_marker("alone")) == ALONE]
@@ -105,7 +107,8 @@ def pytest_collection_modifyitems(config, items):
         kept = set(picked)
         config.hook.pytest_deselected(
             items=[i for i in items if i not in kept])
-        items[:] = sorted(picked, key=lambda i: -limit_of(i))
+        items[:] = sorted(picked, key=lambda i: (
+            -limit_of(i), zlib.crc32(i.nodeid.partition("::")[0].encode())))
     for item in items:
         group = shares(item)
         if group:
