@@ -22,7 +22,7 @@ terminal.banner terminal.keys terminal.suggest terminal.history terminal.picture
 log.transcript log.accounting exam.begin exam.end exam.hand_in policy.locked policy.programs policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
---set --overwrite --quiet --verbose --help --version --eval --grade --junit --share -j -o --serve --maker --mcp
+--set --overwrite --quiet --verbose --help --version --eval --grade --junit --share -a -j -o --serve --maker --mcp
 --sessions --attach --new --end --message --watch --collect --report --since --csv --check --json
 --check-config
 -t -M -u -d -p -f -s -q -v -h -V -c -m -e'

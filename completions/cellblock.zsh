@@ -37,7 +37,7 @@ _cellblock_keys()
 		'files.upload_from:host directories a locked session may upload from'
 		'files.download_to:host directories a locked session may download to'
 		'files.remote:scp, sftp and rsync over ssh reach the home of a session'
-	'files.share:programs over ssh run in the home of a session'
+		'files.share:programs over ssh run in the home of a session'
 		'python.executable:interpreters; the first is the default'
 		'python.packages:directories of packages, read-only in the jail'
 		'python.startup:a cell run at the start of a session'
@@ -149,11 +149,11 @@ _arguments -s -S \
 	'(-)-m[module as a program]:module:' \
 	'-e[one cell; the value of a last expression is shown]:cell:' \
 	'--eval[JSON requests from standard input]' \
-	'--grade[a program against many submissions]:plan:_files' \
+	'--grade[tests on many submissions]:plan:_files' \
 	'--junit[file for the XML of --grade]:file:_files' \
 	'--share[share of the submissions of --grade]:share:(0/2)' \
 	'-j[submissions of --grade at a time]:number:' \
-	'-o[file for the results of --grade]:file:_files' \
+	'-o[file for the results of --grade, archive of --collect]:file:_files' \
 	'--serve[JSON requests over HTTP]' \
 	'--maker[as root: sessions for the people of this host]' \
 	'--mcp[a session for an agent: Model Context Protocol]' \
@@ -164,6 +164,7 @@ _arguments -s -S \
 	'--message[show a text in a session]' \
 	'--watch[show what a session shows]' \
 	'--collect[as root\: what was handed in]' \
+	'-a[every version, with --collect]' \
 	'--report[who had sessions, and what they used]' \
 	'--since[only since that time]:time:(1h 1d 7d)' \
 	'--csv[answer of --report for spreadsheets]' \
