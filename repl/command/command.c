@@ -49,7 +49,7 @@ const struct command commands[] = {
 	{"watch", "[EXPR]", ARG_PYTHON, 0, COMMAND_VERBATIM,
 		"show a value after each cell that changes it", info_watch},
 	{"unwatch", "[N|EXPR]", ARG_NONE, 0, COMMAND_VERBATIM,
-		"watch it no more; without an argument, nothing", info_unwatch},
+		"stop watching a value; without an argument, all", info_unwatch},
 	{"undo", "[N]", ARG_NONE, 0, 1,
 		"back to before the last cell, or the last N",
 		cells_undo},
