@@ -562,6 +562,17 @@ def test_a_tree_goes_up_and_comes_down_as_it_is(cb):
     assert (there / "sub" / "run").stat().st_mtime == 1000000007
 
 
+def test_a_directory_of_a_tree_that_cannot_be_read_is_named(cb):
+    closed = cb.work / "t" / "closed"
+    closed.mkdir(parents=True)
+    (cb.work / "t" / "f").write_text("f")
+    closed.chmod(0)
+    s = cb.session()
+    out = s.run(":upload t")
+    assert "[t/closed: Permission denied]" in out and "t/f" in out, out
+    assert s.run("import os; sorted(os.listdir('t'))") == "['closed', 'f']"
+
+
 def test_a_pattern_keeps_directories_and_columns_are_aligned(cb):
     for n in ("1", "22"):
         (cb.work / "pp" / n).mkdir(parents=True)
