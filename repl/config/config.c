@@ -277,8 +277,8 @@ static void apply_variable(
 		*seen = line->line;
 }
 
-static void refuse_loosening(struct merge *m, const struct config_key *key,
-	const struct config_line *line)
+/* In which direction a locked key may change. */
+static const char *direction_of(const struct config_key *key)
 {
 	static const char *const directions[] = {
 		[TIGHTEN_LOWER] = "it may only be lowered",
@@ -287,13 +287,22 @@ static void refuse_loosening(struct merge *m, const struct config_key *key,
 		[TIGHTEN_SUBSET] = "it may only name fewer",
 		[TIGHTEN_NEVER] = "it may not be changed",
 	};
+
+	if (key->tighten == TIGHTEN_LOWER && key->type == CONFIG_BOOL)
+		return "it may only be switched off";
+	return directions[key->tighten];
+}
+
+static void refuse_loosening(struct merge *m, const struct config_key *key,
+	const struct config_line *line)
+{
 	const char *source = m->base.sources[config_keys_index(key)];
 	char locked[256];
 
 	config_value_format(&m->base, key, locked, sizeof(locked));
 	refuse(m, line, "\"%.*s\" is looser than the locked \"%s\" (%s); %s",
 		SHOWN_MAX, line->value, locked,
-		source ? source : CONFIG_BUILT_IN, directions[key->tighten]);
+		source ? source : CONFIG_BUILT_IN, direction_of(key));
 }
 
 /* Store the value, or append it to a list, and note its source. */

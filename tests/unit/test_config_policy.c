@@ -263,6 +263,9 @@ static void a_refusal_names_the_locked_value_and_its_source(void **state)
 		"cell.cpu: \"20s\" is looser than the locked \"10s\" (built "
 		"in); it may only be lowered");
 	assert_non_null(strstr(w->errors.list.items[0], "/cellblock.conf:4)"));
+	put(w, "cellblock.conf", LOCKED "[files]\nremote = no\n");
+	put_own(w, "[files]\nremote = yes\n");
+	LOAD_FAILS(w, "); it may only be switched off");
 }
 
 static void locked_cpu_time_is_at_most_the_locked_timeout(void **state)
