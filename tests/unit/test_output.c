@@ -582,9 +582,47 @@ static void what_is_said_on_the_alternate_screen_fits_as_it_is_shown(
 	assert_false(is_said_there("\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b"));
 }
 
+/* What watchers are sent: bytes as they are, other parts by a letter each. */
+static void screen_copy(
+	void *arg, enum output_copied what, const void *buf, size_t n)
+{
+	if (what == OUTPUT_BYTES)
+		screen_add(arg, buf, n);
+	else
+		screen_add(arg, what == OUTPUT_LINE ? "L" : "B", 1);
+}
+
+static void sink_nothing(void *arg, const void *buf, size_t n)
+{
+	(void)arg;
+	(void)buf;
+	(void)n;
+}
+
+/* Their terminals may have other sizes than ours, and draw no picture. */
+static void watchers_are_told_that_a_line_begins(void **state)
+{
+	struct fixture *f = fixture_new(100, 0);
+
+	(void)state;
+	f->opts.copy = screen_copy;
+	f->opts.sink = sink_nothing;
+	f->opts.line = NULL;
+	begin(f);
+	output_feed(&f->o, "one", 3);
+	assert_true(output_draw(&f->o, "picture", 7));
+	output_feed(&f->o, "two", 3);
+	output_break(&f->o);
+	output_feed(&f->o, "three", 5);
+	output_say(&f->o, "a line of ours");
+	assert_string_equal(f->s.buf, "oneBtwoBthreeL");
+	fixture_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(watchers_are_told_that_a_line_begins),
 		cmocka_unit_test(the_mark_ends_the_cell_wherever_it_is_split),
 		cmocka_unit_test(the_mark_is_found_after_anything),
 		cmocka_unit_test(a_wrong_mark_is_treated_as_any_apc),
