@@ -331,14 +331,19 @@ int io_is_readable(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
-DIR *io_list(int dir)
+DIR *io_list_taken(int fd)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!d)
 		fd_drop(&fd);
 	return d;
+}
+
+DIR *io_list(int dir)
+{
+	return io_list_taken(
+		openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 int io_set_nonblock(int fd, int on)

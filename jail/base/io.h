@@ -144,8 +144,11 @@ int io_lock(int fd, int within_ms);
  * looks once more: another may have read the bytes meanwhile. */
 int io_is_readable(int fd);
 
-/* The entries of a directory that stays open, also with O_PATH: for the caller
- * to closedir(). NULL with errno. */
+/* The entries of a directory, for the caller to closedir(). Takes `fd`, which
+ * may be -1. NULL with errno. */
+DIR *io_list_taken(int fd);
+
+/* The same of a directory that stays open, also with O_PATH. */
 DIR *io_list(int dir);
 
 /* Set or clear O_NONBLOCK. 0, or -1 with errno. */

@@ -123,8 +123,8 @@ int procstat_read(int dirfd, const char *path, struct procstat *st)
 int procstat_each(int dirfd, const char *path, int least,
 	int (*visit)(int, void *), void *arg)
 {
-	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = io_list_taken(
+		openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	struct dirent *de;
 	int r = d ? 0 : -1, saved;
 
@@ -139,8 +139,6 @@ int procstat_each(int dirfd, const char *path, int least,
 	saved = errno;
 	if (d)
 		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 	errno = saved;
 	return r;
 }

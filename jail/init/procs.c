@@ -133,15 +133,10 @@ static pid_t jail_pid(const struct procs_source *s, int dirfd, pid_t pid)
 static int walk_begin(struct procs_walk *w, int dirfd, const char *path,
 	const struct procs_source *s)
 {
-	/* Opened anew: dup() would share the position in the directory. */
-	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
 	*w = (struct procs_walk){.s = s, .fd = -1};
-	if (fd < 0)
-		return -1;
-	w->dir = fdopendir(fd);
-	if (!w->dir)
-		close(fd);
+	/* Opened anew: dup() would share the position in the directory. */
+	w->dir = io_list_taken(
+		openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	return w->dir ? 0 : -1;
 }
 

@@ -51,16 +51,6 @@ static int dir_fd(int dir, const char *path)
 	return open_beneath(dir, path, O_RDONLY | O_DIRECTORY, RESOLVE_WRITE);
 }
 
-/* Takes `fd`, which may be -1. NULL with errno. */
-static DIR *dir_stream(int fd)
-{
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d)
-		fd_drop(&fd);
-	return d;
-}
-
 /* Report a failed open_beneath(): `what` is what we were doing to the home
  * itself, or a path of the person's. */
 static int fail_open(struct err *e, const char *what)
@@ -315,7 +305,7 @@ static void list_one(
 /* 0, or -1 with errno when the directory cannot be opened. */
 static int list_dir(struct listing *l, const char *path)
 {
-	DIR *d = dir_stream(dir_fd(l->h->root, *path ? path : "."));
+	DIR *d = io_list_taken(dir_fd(l->h->root, *path ? path : "."));
 	struct dirent *de;
 
 	if (!d)
@@ -409,7 +399,7 @@ static int remove_name(int dir, const char *name)
 /* Takes `fd`, which may be -1. */
 static int removal_enter(struct removal *r, int fd)
 {
-	DIR *d = dir_stream(fd);
+	DIR *d = io_list_taken(fd);
 
 	if (!d)
 		return -1;
@@ -469,7 +459,7 @@ static int removal_step(struct removal *r)
 /* Empty the directory `name` of `dir`. 0, or -1 with errno. */
 static int empty_directory(const struct home *h, int dir, const char *name)
 {
-	struct removal r = {.at = dir_stream(dir_fd(dir, name))};
+	struct removal r = {.at = io_list_taken(dir_fd(dir, name))};
 	struct statfs fs = {0};
 	struct stat st = {0};
 	int went = 1;

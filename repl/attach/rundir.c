@@ -219,15 +219,12 @@ static int number_of(const char *name)
 
 size_t rundir_list(int dir, int *ids, size_t max)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *d = io_list(dir);
 	const struct dirent *de;
 	size_t n = 0;
 
-	if (!d) {
-		fd_drop(&fd);
+	if (!d)
 		return 0;
-	}
 	while (n < max && (de = readdir(d)))
 		if (number_of(de->d_name))
 			ids[n++] = number_of(de->d_name);

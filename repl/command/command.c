@@ -10,6 +10,7 @@
  */
 #include "command.h"
 
+#include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
@@ -145,17 +146,14 @@ static void complete_host(struct session *s, const char *word, char open,
 	auto_free char *path = dir ? hostfs_expand(s->host, dir) : NULL;
 	const struct dirent *entry;
 	DIR *d;
-	int fd, looks = 0;
+	int looks = 0;
 
 	if (s->cfg->locked || !path)
 		return;
-	fd = hostfs_open_dir(s->host, HOSTFS_READ, path[0] ? path : ".", NULL);
-	d = fd < 0 ? NULL : fdopendir(fd);
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
+	d = io_list_taken(hostfs_open_dir(
+		s->host, HOSTFS_READ, path[0] ? path : ".", NULL));
+	if (!d)
 		return;
-	}
 	while ((entry = readdir(d)) && looks++ < 100000) {
 		auto_free char *full = NULL;
 		bool dir_too;

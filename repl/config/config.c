@@ -652,15 +652,12 @@ static bool is_fragment(const char *name)
 /* List the names of the fragments, in any order. 0, or -1 with errno. */
 static int list_fragments(int fd, struct strlist *found)
 {
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	DIR *d = io_list(fd);
 	struct dirent *de;
 	int r = 0;
 
-	if (!d) {
-		fd_drop(&copy);
+	if (!d)
 		return -1;
-	}
 	while (r == 0 && (errno = 0, de = readdir(d)))
 		if (is_fragment(de->d_name))
 			r = strlist_add(found, de->d_name);

@@ -385,14 +385,12 @@ static void walk_pattern(
 static void walk_dir(struct glob *g, size_t at, const char *part,
 	const char *rest, bool deep, int depth)
 {
-	int fd = hostfs_open_dir(g->h, HOSTFS_READ, at ? g->path : ".", NULL);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = io_list_taken(
+		hostfs_open_dir(g->h, HOSTFS_READ, at ? g->path : ".", NULL));
 	const struct dirent *entry;
 
-	if (!d) {
-		fd_drop(&fd);
+	if (!d)
 		return;
-	}
 	while ((entry = readdir(d)) && !g->full) {
 		size_t n = strlen(entry->d_name);
 

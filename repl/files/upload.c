@@ -187,15 +187,14 @@ static int add_entry(struct upload *u, int dir,
 static int read_dir(struct upload *u, size_t i, struct err *e)
 {
 	const struct manifest_item above = u->m.v[i]; /* add_entry() moves v */
-	int fd = open_item(u, &above, O_DIRECTORY), r = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = io_list_taken(open_item(u, &above, O_DIRECTORY));
 	const struct dirent *entry;
 	struct err left = {0};
+	int r = 0;
 
 	if (!d) {
 		err_errno(&left, "%s", above.from);
 		transfer_leave_out(u->t, &left);
-		fd_drop(&fd);
 		return 0;
 	}
 	while (r == 0 && !transfer_is_cancelled(u->t) && (entry = readdir(d)))

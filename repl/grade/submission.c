@@ -64,15 +64,12 @@ static const char *next_entry(DIR *d)
 /* The names in a directory, sorted. 0, or -1 with errno. */
 static int list_names(int fd, struct strlist *names)
 {
-	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = again < 0 ? NULL : fdopendir(again);
+	DIR *d = io_list(fd);
 	const char *name;
 	int code;
 
-	if (!d) {
-		fd_drop(&again);
+	if (!d)
 		return -1;
-	}
 	while ((name = next_entry(d)) != NULL) {
 		errno = names->n == ENTRIES_MAX ? E2BIG : ENOMEM;
 		if (names->n == ENTRIES_MAX || strlist_add(names, name) < 0)

@@ -135,15 +135,12 @@ int64_t place_newest(int dir)
 /* Remove a directory of files. */
 static void remove_version(int dir, const char *name)
 {
-	int fd = openat(
-		dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = io_list_taken(openat(
+		dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 	const struct dirent *entry;
 
-	if (!d) {
-		fd_drop(&fd);
+	if (!d)
 		return;
-	}
 	while ((entry = readdir(d)))
 		if (!path_is_dots(entry->d_name))
 			unlinkat(dirfd(d), entry->d_name, 0);

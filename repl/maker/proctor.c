@@ -176,19 +176,16 @@ static int by_person(const void *a, const void *b)
 
 static int read_notes(struct proctor *p)
 {
-	int fd = open_notes();
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = io_list_taken(open_notes());
 	const struct dirent *entry;
 
-	if (!d) {
-		fd_drop(&fd);
+	if (!d)
 		return -1;
-	}
-	p->dir = dup(fd);
+	p->dir = dup(dirfd(d));
 	while (p->n < MOST && (entry = readdir(d)))
 		if (entry->d_name[0] != '.')
 			p->n += (size_t)read_running(
-				fd, entry->d_name, &p->rows[p->n]);
+				dirfd(d), entry->d_name, &p->rows[p->n]);
 	closedir(d);
 	qsort(p->rows, p->n, sizeof(*p->rows), by_person);
 	return p->dir;
