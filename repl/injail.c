@@ -149,7 +149,7 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 	await_jail(r, &f);
 	/* Without a courier, :submit says so. */
 	if (session && r->cfg.lab.submit)
-		r->courier = courier_start(NULL);
+		r->courier = courier_start();
 	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
 	if (!session)
 		start_program_early(r);

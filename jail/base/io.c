@@ -312,6 +312,23 @@ ssize_t io_recv_strange(int sock, void *buf, size_t n, int flags)
 	return -1;
 }
 
+pid_t io_fork(int *sock)
+{
+	int pair[2];
+	pid_t pid;
+
+	*sock = -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	pid = fork();
+	close(pair[pid != 0]);
+	if (pid < 0)
+		close(pair[0]);
+	else
+		*sock = pair[pid == 0];
+	return pid;
+}
+
 int io_lock(int fd, int within_ms)
 {
 	int tries = within_ms / LOCK_LOOK_MS;

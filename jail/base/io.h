@@ -135,6 +135,10 @@ ssize_t io_recv_strange(int sock, void *buf, size_t n, int flags);
 ssize_t io_recv_tame(
 	int sock, void *buf, size_t n, int *fds, int maxfds, int flags);
 
+/* As fork(), with a pair of packet sockets between the two: *sock is the end of
+ * the process that returns. -1 with errno, and *sock is -1. */
+pid_t io_fork(int *sock);
+
 /* Lock a whole file or directory (flock(2)) for this open file alone, within so
  * long; longer on a busy host. 0, or -1 with errno: EWOULDBLOCK, somebody else
  * keeps it. */

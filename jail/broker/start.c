@@ -60,32 +60,25 @@ static void raise_core(void)
 pid_t start_warden(const struct jail_spec *spec, int *sock, struct err *e)
 {
 	sigset_t all, before;
-	int pair[2];
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_errno(e, "start a session");
 	raise_descriptors();
 	raise_core();
 	/* A Ctrl-C of the terminal's is for the caller's group. The warden is
 	 * in it until it has one of its own. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	pid = fork();
+	pid = io_fork(sock);
 	if (pid == 0) {
 		/* A warden writes its own maps, and the supplier is undumpable.
 		 */
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-		warden_loop_run(pair[1], spec);
+		warden_loop_run(*sock, spec);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	close(pair[1]);
-	if (pid < 0) {
-		close(pair[0]);
+	if (pid < 0)
 		return err_errno(e, "start a session");
-	}
 	sys_run_side(pid);
-	*sock = pair[0];
 	return pid;
 }
 

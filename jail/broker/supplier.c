@@ -22,7 +22,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,26 +129,16 @@ pid_t supplier_start(
 {
 	struct supplier s = {.offer = offer, .front = getpid()};
 	struct err why = {0};
-	int pair[2];
-	pid_t pid;
+	pid_t pid = io_fork(sock);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_errno(e, "start the supplier of jails");
-	pid = fork();
 	if (pid == 0) {
-		s.sock = pair[1];
-		if (start_apart(&pair[1], 1, "cellblock-suppl", &why) < 0 ||
+		s.sock = *sock;
+		if (start_apart(&s.sock, 1, "cellblock-suppl", &why) < 0 ||
 			watch_deaths(&s, &why) < 0)
 			_exit(1);
 		serve_front(&s);
 	}
-	close(pair[1]);
-	if (pid < 0) {
-		close(pair[0]);
-		return err_errno(e, "start the supplier of jails");
-	}
-	*sock = pair[0];
-	return pid;
+	return pid < 0 ? err_errno(e, "start the supplier of jails") : pid;
 }
 
 /* ---- its front end ---- */

@@ -22,7 +22,6 @@
 #include "repl/lab/lab.h"
 
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 static _Noreturn void serve(int sock)
@@ -43,27 +42,18 @@ static _Noreturn void serve(int sock)
 	}
 }
 
-int courier_start(struct err *e)
+int courier_start(void)
 {
 	struct err why = {0};
 	sigset_t none;
-	int pair[2];
-	pid_t pid;
+	int sock;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_errno(e, "start the courier");
-	pid = fork();
-	if (pid == 0) {
+	if (io_fork(&sock) == 0) {
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
-		if (jail_stand_apart(&pair[1], 1, "cellblock-hand", &why) < 0)
+		if (jail_stand_apart(&sock, 1, "cellblock-hand", &why) < 0)
 			_exit(1);
-		serve(pair[1]);
+		serve(sock);
 	}
-	close(pair[1]);
-	if (pid < 0) {
-		close(pair[0]);
-		return err_errno(e, "start the courier");
-	}
-	return pair[0];
+	return sock;
 }

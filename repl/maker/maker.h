@@ -144,8 +144,8 @@ int fetch_check_own(const struct config *cfg, const char *front, struct err *e);
 /* ---- courier.c ---- */
 
 /* Fork the courier before the front end confines itself: the socket to it, or
- * -1 with e. */
-int courier_start(struct err *e);
+ * -1. */
+int courier_start(void);
 
 /* ---- hosts.c ---- */
 

@@ -73,22 +73,18 @@ void helper_init(struct helper *s)
 static int start_child(struct helper *s, const struct work_place *p)
 {
 	pid_t warden = getpid();
-	int pair[2];
+	int sock;
 
 	if (s->pid > 0 && waitpid(s->pid, NULL, WNOHANG) != s->pid)
 		return -1; /* it was killed, and does not wake to that yet */
-	s->pid = 0;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -1;
-	s->pid = fork();
+	s->pid = io_fork(&sock);
 	if (s->pid == 0)
-		serve_questions(p, pair[1], warden);
-	close(pair[1]);
+		serve_questions(p, sock, warden);
 	if (s->pid > 0 && clock_getcpuclockid(s->pid, &s->cpu) == 0) {
-		s->sock = pair[0];
+		s->sock = sock;
 		return 0;
 	}
-	close(pair[0]);
+	fd_drop(&sock);
 	return -1;
 }
 
