@@ -214,29 +214,19 @@ void files_start(struct session *s)
 
 int files_ready(struct session *s, struct err *e)
 {
-	const struct options *o = s->opt;
-
-	for (size_t i = 0; i < o->ndownloads; i++)
-		if (download_check(s->host, o->downloads[i].to, e) < 0)
-			return -1;
-	return 0;
+	return download_check(s->host, s->opt, e);
 }
 
 /* May be called twice: the person stays after a warning, and later a signal
  * ends the session. A signal does not stop this last download. */
 int files_finish(struct session *s)
 {
-	const struct options *o = s->opt;
 	struct transfer t = make_transfer(s);
-	int r = 0;
 
 	t.skip_saved = true;
 	if (s->signals->end)
 		t.signals = NULL;
-	for (size_t i = 0; i < o->ndownloads; i++)
-		r |= download_pair(
-			&t, o->downloads[i].from, o->downloads[i].to);
-	return r;
+	return download_all(&t, s->opt);
 }
 
 /* ---- in the home ---- */

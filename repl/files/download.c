@@ -15,6 +15,7 @@
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/jail.h"
+#include "repl/config/options.h"
 #include "repl/text/text.h"
 
 #include <errno.h>
@@ -474,7 +475,8 @@ int download_run(struct transfer *t, const struct lexer_word *from, int n,
 	return t->cancelled ? 0 : r;
 }
 
-int download_pair(const struct transfer *with, const char *from, const char *to)
+static int download_pair(
+	const struct transfer *with, const char *from, const char *to)
 {
 	struct transfer t = *with;
 	struct lexer_word w = {.s = (char *)from,
@@ -488,7 +490,19 @@ int download_pair(const struct transfer *with, const char *from, const char *to)
 	return transfer_result(&t, r, &e);
 }
 
-int download_check(const struct hostfs *host, const char *to, struct err *e)
+int download_all(const struct transfer *with, const struct options *o)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < o->ndownloads; i++)
+		r |= download_pair(
+			with, o->downloads[i].from, o->downloads[i].to);
+	return r;
+}
+
+/* NULL: the working directory. */
+static int check_target(
+	const struct hostfs *host, const char *to, struct err *e)
 {
 	auto_free char *path = hostfs_expand(host, to ? to : ".");
 	auto_close int dir = -1;
@@ -506,5 +520,14 @@ int download_check(const struct hostfs *host, const char *to, struct err *e)
 		return err_wrap(e, "download to %s", path);
 	}
 	io_newfile_abort(&f);
+	return 0;
+}
+
+int download_check(
+	const struct hostfs *host, const struct options *o, struct err *e)
+{
+	for (size_t i = 0; i < o->ndownloads; i++)
+		if (check_target(host, o->downloads[i].to, e) < 0)
+			return -1;
 	return 0;
 }

@@ -26,6 +26,7 @@ struct hostfs;
 struct jail;
 struct jail_file;
 struct jail_files;
+struct options;
 struct signals;
 struct stat;
 struct terminal;
@@ -40,15 +41,15 @@ struct transfer;
 int download_run(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e);
 
-/* Download PATTERN[:DIR] of -d, with a copy of `with`. Leave out a file that
- * exists already or cannot be copied, so that the others are not lost. 0, or -1
- * when any was left out; with->refuse was called for it. */
-int download_pair(
-	const struct transfer *with, const char *from, const char *to);
+/* Download each PATTERN[:DIR] of -d, with a copy of `with`. Leave out a file
+ * that exists already or cannot be copied, so that the others are not lost. 0,
+ * or -1 when any was left out; with->refuse was called for it. */
+int download_all(const struct transfer *with, const struct options *o);
 
-/* Check that files can be made in `to` (NULL: the working directory). 0, or -1
- * with e (ERR_USAGE). */
-int download_check(const struct hostfs *host, const char *to, struct err *e);
+/* Check that files can be made in each DIR of -d. 0, or -1 with e (ERR_USAGE).
+ */
+int download_check(
+	const struct hostfs *host, const struct options *o, struct err *e);
 
 /* ---- hostfs.c ---- */
 

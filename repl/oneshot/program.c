@@ -193,30 +193,6 @@ static int upload_all(struct program *p, struct err *e)
 	return err_kind_set(e, ERR_USAGE); /* the exit status of python3 */
 }
 
-/* Check before the program runs that we can write its results. */
-static int check_targets(struct program *p, struct err *e)
-{
-	const struct options *o = p->start->opt;
-
-	for (size_t i = 0; i < o->ndownloads; i++)
-		if (download_check(p->start->host, o->downloads[i].to, e) < 0)
-			return err_wrap(e, "run a program");
-	return 0;
-}
-
-/* Download the files of -d. 0, or -1 when something was refused. */
-static int download_all(struct program *p)
-{
-	const struct options *o = p->start->opt;
-	struct transfer t = make_transfer(p);
-	int r = 0;
-
-	for (size_t i = 0; i < o->ndownloads; i++)
-		r |= download_pair(
-			&t, o->downloads[i].from, o->downloads[i].to);
-	return r;
-}
-
 /* ---- the jail's tty, in place of a terminal ---- */
 
 static void sink_output(void *arg, const void *buf, size_t n)
@@ -502,8 +478,11 @@ static int run_program(struct program *p, struct err *e)
 				      .events = take_events,
 				      .arg = p,
 			      });
-	if (open_tty_output(p, e) < 0 || check_targets(p, e) < 0 ||
-		begin_program(p, e) < 0)
+	if (open_tty_output(p, e) < 0)
+		return -1;
+	if (download_check(start->host, start->opt, e) < 0)
+		return err_wrap(e, "run a program");
+	if (begin_program(p, e) < 0)
 		return -1;
 	if (p->cancelled)
 		return 0;
@@ -588,8 +567,10 @@ int program_run(const struct program_start *start, struct err *e)
 		p->ch[i].from = p->ch[i].to = -1;
 	r = run_program(p, e);
 	if (r == 0) {
+		const struct transfer t = make_transfer(p);
+
 		r = find_exit_status(p);
-		if (has_ended(p) && download_all(p) < 0 && r == 0)
+		if (has_ended(p) && download_all(&t, start->opt) < 0 && r == 0)
 			r = 1;
 	}
 	for (int i = 0; i < CHANNELS; i++)
