@@ -313,10 +313,6 @@ void config_errors_fini(struct config_errors *errors);
 
 /* ---- exam.c ---- */
 
-/* Write a time in local time. */
-#define EXAM_TEXT 32
-void exam_write(char *buf, size_t size, int64_t s);
-
 /* True if there is an exam, at whatever time. */
 bool exam_is_set(const struct config *cfg);
 

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "jail/base/err.h"
+#include "repl/text/text.h"
 
 #include <time.h>
 
@@ -19,18 +20,6 @@ bool exam_is_set(const struct config *cfg)
 bool exam_hands_in(const struct config *cfg)
 {
 	return exam_is_set(cfg) && cfg->lab.submit && cfg->exam_hand_in;
-}
-
-void exam_write(char *buf, size_t size, int64_t s)
-{
-	time_t t = (time_t)s;
-	struct tm tm;
-
-	*buf = '\0';
-	if (localtime_r(&t, &tm))
-		strftime(buf, size,
-			tm.tm_sec ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d %H:%M",
-			&tm);
 }
 
 void exam_end_day(const struct config *cfg, struct limits *limits)
@@ -60,13 +49,13 @@ void exam_end_day(const struct config *cfg, struct limits *limits)
 int exam_check(const struct config *cfg, struct err *e)
 {
 	int64_t now = time(NULL), begin = cfg->exam_begin_s;
-	char shown[EXAM_TEXT], clock[EXAM_TEXT];
+	char shown[TEXT_HUMAN], clock[TEXT_HUMAN];
 
 	if (!exam_is_set(cfg) || (now >= begin && now < cfg->exam_end_s))
 		return 0;
-	exam_write(clock, sizeof(clock), now);
-	exam_write(shown, sizeof(shown), now < begin ? begin : cfg->exam_end_s);
 	err_set(e, "the exam %s at %s: this host's clock says %s",
-		now < begin ? "begins" : "ended", shown, clock);
+		now < begin ? "begins" : "ended",
+		text_minute(shown, now < begin ? begin : cfg->exam_end_s),
+		text_minute(clock, now));
 	return err_kind_set(e, ERR_CONFIG);
 }

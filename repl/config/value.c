@@ -21,6 +21,7 @@
 #include "jail/base/err.h"
 #include "jail/base/path.h"
 #include "jail/enforce.h"
+#include "repl/text/text.h"
 
 /* A suffix and its factor. */
 struct unit {
@@ -252,28 +253,18 @@ static int parse_number(const struct config_key *key, const char *text,
 		config_value_format_number(key, key->max, hi, sizeof(hi)));
 }
 
-static const char *format_moment(int64_t n, char *buf, size_t size)
-{
-	time_t t = (time_t)n;
-	struct tm tm;
-
-	*buf = '\0';
-	if (n && localtime_r(&t, &tm))
-		strftime(buf, size,
-			tm.tm_sec ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d %H:%M",
-			&tm);
-	return buf;
-}
-
 const char *config_value_format_number(
 	const struct config_key *key, int64_t n, char *buf, size_t size)
 {
 	const struct unit *best = kinds[key->type].units;
+	char moment[TEXT_HUMAN];
 
 	if (list_words(key))
 		return find_word(key, n)->name;
-	if (key->type == CONFIG_MOMENT)
-		return format_moment(n, buf, size);
+	if (key->type == CONFIG_MOMENT) {
+		snprintf(buf, size, "%s", n ? text_minute(moment, n) : "");
+		return buf;
+	}
 	if (key->type == CONFIG_HOUR) {
 		*buf = '\0';
 		if (n)

@@ -45,14 +45,13 @@ static time_t now_if_in_time(const struct handin *h, struct err *e)
 	const struct config_lab *lab = &h->cfg->lab;
 	auto_close int course = -1;
 	time_t now = time(NULL);
-	char due[TEXT_HUMAN], end[EXAM_TEXT];
+	char due[TEXT_HUMAN], end[TEXT_HUMAN];
 	enum past past;
 
 	/* It began in the exam: the service has looked (client.c). */
 	if (exam_is_set(h->cfg) && now >= h->cfg->exam_end_s) {
-		exam_write(end, sizeof(end), h->cfg->exam_end_s);
 		err_set(e, "the exam ended at %s: nothing was handed in now",
-			end);
+			text_minute(end, h->cfg->exam_end_s));
 		return -1;
 	}
 	if (!lab->due_s)

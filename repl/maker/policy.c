@@ -14,6 +14,7 @@
 #include "repl/config/config.h"
 #include "repl/config/person.h"
 #include "repl/lab/lab.h"
+#include "repl/text/text.h"
 
 #include <fcntl.h>
 
@@ -47,14 +48,13 @@ bool policy_exam_ended(const struct config *cfg)
 
 int policy_keep_exam(const struct config *cfg, struct err *e)
 {
-	char end[EXAM_TEXT];
+	char end[TEXT_HUMAN];
 
 	if (!exam_is_set(cfg) || !policy_exam_ended(cfg))
 		return exam_check(cfg, e);
-	exam_write(end, sizeof(end), cfg->exam_end_s);
 	err_set(e,
 		"the exam ended at %s: it has passed, though this host's clock "
 		"was set back since",
-		end);
+		text_minute(end, cfg->exam_end_s));
 	return err_kind_set(e, ERR_CONFIG);
 }

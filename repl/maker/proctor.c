@@ -314,7 +314,7 @@ static void announce(struct proctor *p, const struct person *person,
 	struct proctor_row *rows, size_t n, int64_t begin_s)
 {
 	int64_t left = begin_s - time(NULL);
-	char text[128], when[EXAM_TEXT];
+	char text[128], when[TEXT_HUMAN];
 	int due = left <= LAST_S ? 2 : left <= FIRST_S ? 1 : 0;
 	bool told = true;
 
@@ -322,9 +322,9 @@ static void announce(struct proctor *p, const struct person *person,
 		told &= rows[i].told >= due;
 	if (told)
 		return;
-	exam_write(when, sizeof(when), begin_s);
 	snprintf(text, sizeof(text),
-		"the exam begins at %s: this session ends then", when);
+		"the exam begins at %s: this session ends then",
+		text_minute(when, begin_s));
 	tell(person, rows, n, begin_s, false, text);
 	for (size_t i = 0; i < n; i++) {
 		rows[i].told = due;

@@ -132,12 +132,12 @@ static void write_left(const struct session *s, char left[TEXT_HUMAN])
 /* The first line of an exam, also of a quiet one. */
 static void tell_exam(struct session *s)
 {
-	char left[TEXT_HUMAN], end[EXAM_TEXT];
+	char left[TEXT_HUMAN], end[TEXT_HUMAN];
 
 	write_left(s, left);
-	exam_write(end, sizeof(end), s->cfg->limits.until_s);
 	if (*left)
-		session_frame(s, "exam: %s left, until %s%s%s", left, end,
+		session_frame(s, "exam: %s left, until %s%s%s", left,
+			text_minute(end, s->cfg->limits.until_s),
 			s->cfg->transcript ? " · all that you type is recorded"
 					   : "",
 			exam_hands_in(s->cfg)

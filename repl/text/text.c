@@ -226,6 +226,18 @@ const char *text_moment(
 	return buf;
 }
 
+const char *text_minute(char buf[static TEXT_HUMAN], time_t t)
+{
+	struct tm tm;
+
+	buf[0] = '\0';
+	if (localtime_r(&t, &tm))
+		strftime(buf, TEXT_HUMAN,
+			tm.tm_sec ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d %H:%M",
+			&tm);
+	return buf;
+}
+
 const char *text_since(char buf[static TEXT_HUMAN], time_t t)
 {
 	time_t now = time(NULL);

@@ -233,7 +233,11 @@ const char *text_count(
 const char *text_moment(
 	char buf[static TEXT_HUMAN], time_t t, time_t now, bool brief);
 
-/* "14:02" within the last twenty hours, before that "2026-12-04". Returns `buf`.
+/* "2026-12-04 18:00", with the seconds if there are some. Returns `buf`. */
+const char *text_minute(char buf[static TEXT_HUMAN], time_t t);
+
+/* "14:02" within the last twenty hours, before that "2026-12-04". Returns
+ * `buf`.
  */
 const char *text_since(char buf[static TEXT_HUMAN], time_t t);
 
