@@ -243,7 +243,7 @@ static int run_command(struct session *s, const struct habit *h,
 	/* Ctrl-C sends a signal, as it does for a `:` command. */
 	terminal_lines(s->term);
 	r = b.failed ? err_set(e, "out of memory")
-		     : named_run(s, h->command, b.n ? b.s : "", b.n, e);
+		     : named_run(s, h->command, strbuf_text(&b), b.n, e);
 	strbuf_free(&b);
 	return r;
 }

@@ -124,7 +124,7 @@ static void say_file(
 	struct strbuf b = {0};
 
 	write_file(&b, s->cfg, row, done);
-	session_frame(s, "%s", b.n ? b.s : "");
+	session_frame(s, "%s", strbuf_text(&b));
 	strbuf_free(&b);
 }
 
@@ -234,7 +234,7 @@ void lab_tell_end(const struct config *cfg, int courier, int64_t end_s)
 
 		if (row.when_s >= end_s) {
 			write_file(&b, cfg, &row, "handed in ");
-			terminal_print_line(stdout, b.n ? b.s : "");
+			terminal_print_line(stdout, strbuf_text(&b));
 		}
 		strbuf_free(&b);
 		r = 0;

@@ -828,7 +828,7 @@ static void print_line(FILE *f, const char *prefix, const char *name, int len,
 	struct strbuf *value, const char *source)
 {
 	int n = fprintf(f, "%s%.*s =%s%s", prefix, len, name,
-		value->n ? " " : "", value->n ? value->s : "");
+		value->n ? " " : "", strbuf_text(value));
 
 	fprintf(f, "%*s ; %s\n", n < 40 ? 40 - n : 0, "", source);
 	strbuf_free(value);

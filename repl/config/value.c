@@ -733,7 +733,7 @@ const char *config_value_format(const struct config *cfg,
 	struct strbuf b = {0};
 
 	config_value_write(cfg, key, &b);
-	snprintf(buf, size, "%s", b.n ? b.s : "");
+	snprintf(buf, size, "%s", strbuf_text(&b));
 	if (b.n >= size && size > 4)
 		strcpy(buf + size - 4, "...");
 	strbuf_free(&b);

@@ -112,7 +112,7 @@ void recall_suggest(struct editor *ed)
 		if (entry && len > n && !memcmp(entry, s, n))
 			strbuf_puts(&re->rest, entry + n);
 	}
-	rest = re->rest.n ? re->rest.s : "";
+	rest = strbuf_text(&re->rest);
 	view_hint(&ed->view, rest, strcspn(rest, "\n"));
 }
 

@@ -252,7 +252,7 @@ int judge_run(struct judgement *v, const struct exercise_test *t, struct run *r,
 		return err_set(e, "judge a run: out of memory");
 	if (!v->why && t->output.name &&
 		find_difference(&v->why, "output", &t->output,
-			r->out.text.n ? r->out.text.s : "", r->out.text.n,
+			strbuf_text(&r->out.text), r->out.text.n,
 			t->compare) < 0)
 		return err_errno(e, "judge a run");
 	for (size_t i = 0; i < t->makes.n && !v->why; i++)

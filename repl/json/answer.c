@@ -96,7 +96,7 @@ static void add_snekbox(struct answer *a)
 	strbuf_add(&out, r->out.text.s, r->out.text.n);
 	b->failed |= out.failed;
 	emit_open(b, NULL, '{');
-	emit_bytes(b, "stdout", out.s ? out.s : "",
+	emit_bytes(b, "stdout", strbuf_text(&out),
 		out.s ? answer_unify_lines(out.s, out.n, &last) : 0);
 	strbuf_free(&out);
 	emit_int(b, "returncode",
@@ -131,7 +131,7 @@ static void add_stream(
 	strbuf_add(&text, c->text.s, n > 32 ? n - 32 : 0);
 	strbuf_puts(&text, cut);
 	b->failed |= text.failed;
-	emit_bytes(b, key, text.s ? text.s : "", text.n);
+	emit_bytes(b, key, strbuf_text(&text), text.n);
 	strbuf_free(&text);
 }
 

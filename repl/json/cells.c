@@ -618,7 +618,7 @@ void cells_wait(struct cells *c)
 const char *cells_output(const struct cells *c, size_t *n)
 {
 	*n = c->text.n;
-	return c->text.n ? c->text.s : "";
+	return strbuf_text(&c->text);
 }
 
 bool cells_has_begun(const struct cells *c)
@@ -670,8 +670,7 @@ const char *cells_verdict(const struct cells *c)
 
 void cells_report(const struct cells *c, struct report *r)
 {
-	report_parse(
-		r, c->report.text.n ? c->report.text.s : "", c->report.text.n);
+	report_parse(r, strbuf_text(&c->report.text), c->report.text.n);
 }
 
 /* ---- for the answer ---- */

@@ -289,8 +289,7 @@ static int write_archive(
 		err_set(e, "%s is there already, and stays as it is", archive);
 		return err_hint(e, "remove it, or name another archive");
 	}
-	in = io_sealed_memfd(
-		"names", out->paths.n ? out->paths.s : "", out->paths.n);
+	in = io_sealed_memfd("names", strbuf_text(&out->paths), out->paths.n);
 	to = above ? open(*above ? above : ".",
 			     O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 		   : -1;

@@ -87,7 +87,7 @@ static const char *write_struck(struct strbuf *b, const json_t *struck)
 		if (n > 1)
 			strbuf_printf(b, " %lld", (long long)n);
 	}
-	return b->n ? b->s : "";
+	return strbuf_text(b);
 }
 
 static void print_row(FILE *f, const struct summary_row *r,
@@ -106,8 +106,8 @@ static void print_row(FILE *f, const struct summary_row *r,
 		text_time(lasted, end->lasted_ms);
 	text_cut(&name, r->user, NAME_COLUMNS);
 	fprintf(f, "%s%*s %-7s %-19s %-6s %9s %9s %10s  %s\n",
-		name.n ? name.s : "",
-		NAME_COLUMNS - layout_columns(name.n ? name.s : "", name.n), "",
+		strbuf_text(&name),
+		NAME_COLUMNS - layout_columns(strbuf_text(&name), name.n), "",
 		r->what, began, states[end->state], lasted, cpu, peak, struck);
 	strbuf_free(&name);
 }

@@ -157,7 +157,7 @@ static void add_offer(struct mcp *m, struct strbuf *b)
 		text_size(memory, (uint64_t)l->memory_bytes),
 		text_size(home, (uint64_t)l->home_bytes));
 	emit_word(b, "capabilities", "{\"tools\": {}, \"resources\": {}}");
-	emit_bytes(b, "instructions", text.n ? text.s : "", text.n);
+	emit_bytes(b, "instructions", strbuf_text(&text), text.n);
 	strbuf_free(&text);
 }
 

@@ -205,7 +205,7 @@ static int read_file(struct strbuf *b, int fd, const char *path,
 static void add_contents(struct strbuf *b, const char *key, const char *path,
 	const char *type, const struct strbuf *file, bool text)
 {
-	const char *bytes = file->n ? file->s : "";
+	const char *bytes = strbuf_text(file);
 
 	emit_open(b, key, '{');
 	uri_add(b, path);

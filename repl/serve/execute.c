@@ -187,7 +187,7 @@ static int refuse_request(struct strbuf *words, struct request_refusal *why)
 {
 	const struct strbuf *d = &why->description;
 
-	execute_add_detail(words, d->s ? d->s : "", d->n);
+	execute_add_detail(words, strbuf_text(d), d->n);
 	strbuf_free(&why->description);
 	return UNPROCESSABLE;
 }

@@ -69,7 +69,7 @@ void response_refuse(
 	if (status == 503)
 		http_add_header(p->exchange, "Retry-After", "1");
 	strbuf_printf(&t, "%s%s%s", what, *what ? ": " : "", words);
-	execute_add_detail(&b, t.n ? t.s : "", t.n);
+	execute_add_detail(&b, strbuf_text(&t), t.n);
 	strbuf_free(&t);
 	if (p->begun)
 		response_end(p, "error", true, &b);

@@ -120,8 +120,7 @@ static void post_eval(struct route *r, struct exchange *x)
 		answer_add_refusal(&b, "Request is too large", refusal_too_deep,
 			strlen(refusal_too_deep));
 	else if (request_parse(&q, body->s, body->n, r->rules, &why) < 0)
-		answer_add_refusal(&b, why.title,
-			why.description.s ? why.description.s : "",
+		answer_add_refusal(&b, why.title, strbuf_text(&why.description),
 			why.description.n);
 	else if (q.form == REQUEST_SESSION)
 		answer_add_refusal(&b, "Request data failed validation",

@@ -79,8 +79,7 @@ static void serve_body(
 	else if (request_is_deep(body->s, body->n))
 		refusal_send(x, 422, refusal_too_deep);
 	else if (request_parse(&q, body->s, body->n, &rules, &why) < 0)
-		refusal_send(
-			x, 422, why.description.s ? why.description.s : "");
+		refusal_send(x, 422, strbuf_text(&why.description));
 	else if (q.form != form)
 		refusal_send(x, 422,
 			form == REQUEST_CELL ? "'code' is a required property"
@@ -106,8 +105,7 @@ static void serve_path(
 	if (!se)
 		return;
 	if (request_add_content(&q, path, body->s, body->n, r->rules, &why) < 0)
-		refusal_send(
-			x, 422, why.description.s ? why.description.s : "");
+		refusal_send(x, 422, strbuf_text(&why.description));
 	else
 		sessions_serve(r->sessions, se, x, &q);
 	request_fini(&q);
@@ -121,8 +119,7 @@ void session_paths_post(struct route *r, struct exchange *x)
 	struct terms t;
 
 	if (terms_parse(&t, http_body(x), r->rules->limits, &why) < 0)
-		refusal_send(
-			x, 422, why.description.s ? why.description.s : "");
+		refusal_send(x, 422, strbuf_text(&why.description));
 	else if (r->draining)
 		refusal_send_busy(x, "the server is ending");
 	else if (!sessions_have_room(r->sessions))
@@ -192,8 +189,7 @@ void session_paths_post_extend(struct route *r, struct exchange *x)
 	if (!se)
 		return;
 	if (terms_parse_extension(&ms, http_body(x), &why) < 0) {
-		refusal_send(
-			x, 422, why.description.s ? why.description.s : "");
+		refusal_send(x, 422, strbuf_text(&why.description));
 	} else if (sessions_extend(r->sessions, se, ms) < 0) {
 		refusal_send(x, 422, "session.lifetime is over before");
 	} else {

@@ -220,7 +220,7 @@ static int write_prompt(struct session *s, struct err *e)
 	write_left(s, left);
 	r = config_value_prompt(&b, s->cfg->prompt, s->cell_no + 1, left, e);
 	if (r == 0)
-		r = editor_set_prompt(s->editor, b.n ? b.s : "");
+		r = editor_set_prompt(s->editor, strbuf_text(&b));
 	strbuf_free(&b);
 	return r;
 }

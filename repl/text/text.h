@@ -154,6 +154,12 @@ void strbuf_cut(struct strbuf *b, size_t n);
 /* Release the memory; `b` is empty and may be used again. */
 void strbuf_free(struct strbuf *b);
 
+/* The bytes, borrowed from `b`; "" where there are none. */
+static inline const char *strbuf_text(const struct strbuf *b)
+{
+	return b->n ? b->s : "";
+}
+
 /* ---- lists of strings: all in this header ---- */
 
 /* Owned strings. All zero is empty. */

@@ -298,7 +298,7 @@ void connections_answer(struct connections_client *c, struct strbuf *answer)
 	c->own = NULL;
 	end_request(c);
 	/* Send the rest of an earlier answer first. */
-	strbuf_add(&c->out, answer->s ? answer->s : "", answer->n);
+	strbuf_add(&c->out, strbuf_text(answer), answer->n);
 	strbuf_free(answer);
 	enter_phase(c, PHASE_LAST);
 	watch_client(c);

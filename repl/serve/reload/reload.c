@@ -99,7 +99,7 @@ static bool is_same_value(const struct config *a, const struct config *b,
 
 	config_value_write(a, k, &x);
 	config_value_write(b, k, &y);
-	same = x.n == y.n && !memcmp(x.s ? x.s : "", y.s ? y.s : "", x.n);
+	same = x.n == y.n && !memcmp(strbuf_text(&x), strbuf_text(&y), x.n);
 	strbuf_free(&x);
 	strbuf_free(&y);
 	return same;
