@@ -319,13 +319,13 @@ int jail_run(struct jail *j, const struct jail_run *run, struct err *e);
 /* Interrupt the last cell or program that was sent (SIGINT to the foreground
  * group), and nothing after it. A cell that has not begun never runs: its
  * JAIL_DONE says HOW_REFUSED. */
-int jail_interrupt(struct jail *j, struct err *e);
+int jail_interrupt(struct jail *j);
 
 /* The same for a cell, which is killed where it goes on after cell.grace. */
-int jail_stop(struct jail *j, struct err *e);
+int jail_stop(struct jail *j);
 
 /* Kill it now, without waiting for its limit. */
-int jail_kill(struct jail *j, struct err *e);
+int jail_kill(struct jail *j);
 
 /* The window has this size now; the foreground group gets SIGWINCH. */
 int jail_resize(struct jail *j, unsigned short rows, unsigned short cols);
@@ -473,7 +473,7 @@ int jail_home_create(struct jail *j, const char *path, int mode,
 	uint32_t *token, struct err *e);
 int jail_home_commit(
 	struct jail *j, uint32_t token, int replace, struct err *e);
-int jail_home_abort(struct jail *j, uint32_t token, struct err *e);
+int jail_home_abort(struct jail *j, uint32_t token);
 
 /* The mode and time that a file or directory gets when it is whole. */
 struct jail_end {

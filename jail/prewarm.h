@@ -159,9 +159,8 @@ int spare_key_fill(struct spare_key *k, const struct jail_spec *spec);
 /* True if a spare that was made as `made` can become one that is asked for. */
 int spare_key_fits(const struct spare_key *made, const struct spare_key *asked);
 
-/* Sockets for a spare that is to be made: ours, and its own. 0, or -1 with e.
- */
-int spare_open(struct spare *ours, struct spare *its, struct err *e);
+/* Sockets for a spare that is to be made: ours, and its own. 0, or -1. */
+int spare_open(struct spare *ours, struct spare *its);
 
 /* Become its warden, in a child. Root only; spec->made is set. */
 _Noreturn void spare_become(

@@ -46,7 +46,7 @@ static int wait_reply(struct jail *j, int64_t since_ms, struct err *e)
 
 	if (r > 0 && p[1].revents &&
 		j->asked.interrupt_cb(j->asked.interrupt_arg))
-		jail_interrupt(j, NULL);
+		jail_interrupt(j);
 	if (r != 0)
 		return 0;
 	err_set(e, "the session does not answer");
@@ -192,19 +192,19 @@ int jail_run(struct jail *j, const struct jail_run *run, struct err *e)
 	return tell_fds(j, m, fds, 2, e);
 }
 
-int jail_interrupt(struct jail *j, struct err *e)
+int jail_interrupt(struct jail *j)
 {
-	return tell_warden(j, FRONT_INTERRUPT, j->asked.last, 0, e);
+	return tell_warden(j, FRONT_INTERRUPT, j->asked.last, 0, NULL);
 }
 
-int jail_stop(struct jail *j, struct err *e)
+int jail_stop(struct jail *j)
 {
-	return tell_warden(j, FRONT_INTERRUPT, j->asked.last, 1, e);
+	return tell_warden(j, FRONT_INTERRUPT, j->asked.last, 1, NULL);
 }
 
-int jail_kill(struct jail *j, struct err *e)
+int jail_kill(struct jail *j)
 {
-	return tell_warden(j, FRONT_KILL, j->asked.last, 0, e);
+	return tell_warden(j, FRONT_KILL, j->asked.last, 0, NULL);
 }
 
 int jail_resize(struct jail *j, unsigned short rows, unsigned short cols)
@@ -455,11 +455,11 @@ int jail_home_mkdir_many(struct jail *j, const char *const *paths,
 	return done;
 }
 
-int jail_home_abort(struct jail *j, uint32_t token, struct err *e)
+int jail_home_abort(struct jail *j, uint32_t token)
 {
 	struct wire_event reply;
 
-	return call_warden(j, FRONT_HOME_ABORT, token, &reply, e);
+	return call_warden(j, FRONT_HOME_ABORT, token, &reply, NULL);
 }
 
 int jail_home_remove(struct jail *j, const char *path, struct err *e)

@@ -252,9 +252,9 @@ int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
 	const char *options, unsigned attrs, struct err *e);
 
 /* Make a file system with device nodes like the `n` of the host at `paths`,
- * for mount_attach(): a descriptor (caller closes), or -1 with e. Only real
- * root can, and not in every container. */
-int mount_make_nodes(const char *const *paths, size_t n, struct err *e);
+ * for mount_attach(): a descriptor (caller closes), or -1. Only real root can,
+ * and not in every container. */
+int mount_make_nodes(const char *const *paths, size_t n);
 
 /* Make a new file system that is mounted nowhere: a descriptor of its top
  * directory (caller closes), or -1 with e, which names the place `on`. */

@@ -342,8 +342,8 @@ int query_end(int sock, int number, const char *text, struct err *e);
 pid_t query_fork(int *sock);
 
 /* Ask a server for its sessions: *v (caller frees) and *n. Takes the socket. 0,
- * or -1 with e. */
-int query_list(int *sock, struct attach_entry **v, size_t *n, struct err *e);
+ * or -1. */
+int query_list(int *sock, struct attach_entry **v, size_t *n);
 
 /* Ask for a program beside the session: the socket for jail_adopt(), or -1 with
  * e. `sock` must stay open while the program runs. */

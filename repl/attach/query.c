@@ -146,9 +146,8 @@ static _Noreturn void copy_list(int sock, int to)
 	_exit(at != size);
 }
 
-/* Read what the child writes, until `until_ms`. 0, or -1 with e: not all. */
-static int take_list(
-	int from, int64_t until_ms, struct strbuf *b, struct err *e)
+/* Read what the child writes, until `until_ms`. 0, or -1: not all. */
+static int take_list(int from, int64_t until_ms, struct strbuf *b)
 {
 	struct pollfd p = {.fd = from, .events = POLLIN};
 	char buf[16 << 10];
@@ -158,26 +157,25 @@ static int take_list(
 		int64_t left = until_ms - now_ms();
 
 		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
-			return err_set(e, "the server does not answer");
+			return -1;
 		n = read(from, buf, sizeof(buf));
 		if (n <= 0)
-			return n < 0 ? err_errno(e, "read the server's list")
-				     : 0;
+			return (int)n;
 		strbuf_add(b, buf, (size_t)n);
 	}
-	return err_set(e, "the server's list is malformed");
+	return -1;
 }
 
-/* The entries in the bytes that came. 0, or -1 with e. */
-static int unpack_list(const struct strbuf *b, struct attach_entry **v,
-	size_t *n, struct err *e)
+/* The entries in the bytes that came. 0, or -1: it is malformed. */
+static int unpack_list(
+	const struct strbuf *b, struct attach_entry **v, size_t *n)
 {
 	if (b->failed || b->n % sizeof(**v))
-		return err_set(e, "the server's list is malformed");
+		return -1;
 	*n = b->n / sizeof(**v);
 	*v = calloc(*n + 1, sizeof(**v));
 	if (!*v)
-		return err_errno(e, "read the server's list");
+		return -1;
 	if (b->n)
 		memcpy(*v, b->s, b->n);
 	for (size_t i = 0; i < *n; i++)
@@ -207,7 +205,7 @@ pid_t query_fork(int *sock)
 	return pid;
 }
 
-int query_list(int *sock, struct attach_entry **v, size_t *n, struct err *e)
+int query_list(int *sock, struct attach_entry **v, size_t *n)
 {
 	int64_t until_ms = now_ms() + LIST_MS;
 	struct strbuf b = {0};
@@ -217,24 +215,22 @@ int query_list(int *sock, struct attach_entry **v, size_t *n, struct err *e)
 	*v = NULL;
 	*n = 0;
 	if (pipe2(pair, O_CLOEXEC) < 0)
-		return err_errno(e, "ask the server");
+		return -1;
 	pid = query_fork(sock);
 	if (pid == 0)
 		copy_list(*sock, pair[1]);
 	close(pair[1]);
-	r = pid < 0 ? err_errno(e, "ask the server")
-		    : take_list(pair[0], until_ms, &b, e);
+	r = pid < 0 ? -1 : take_list(pair[0], until_ms, &b);
 	close(pair[0]);
 	while (r == 0 && waitpid(pid, &status, WNOHANG) == 0)
 		if (now_ms() >= until_ms)
-			r = err_set(e, "the server does not answer");
+			r = -1;
 		else
 			poll(NULL, 0, LOOK_MS);
 	if (r < 0 && pid > 0)
 		kill(pid, SIGKILL);
 	if (r == 0)
-		r = status ? err_set(e, "the server's list is malformed")
-			   : unpack_list(&b, v, n, e);
+		r = status ? -1 : unpack_list(&b, v, n);
 	strbuf_free(&b);
 	return r;
 }

@@ -85,7 +85,7 @@ static int add_server(
 		return 0;
 	look_from_outside(&silent, sock);
 	if (sock >= 0 && now_ms() <= r->until_ms)
-		answered = query_list(&sock, &list, &n, NULL) == 0;
+		answered = query_list(&sock, &list, &n) == 0;
 	for (size_t i = 0; i < (answered ? n : 1); i++) {
 		struct registry_entry *v;
 

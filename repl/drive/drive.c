@@ -234,9 +234,9 @@ void drive_stop(struct drive *d)
 {
 	d->stops++;
 	if (d->stops == 1)
-		jail_stop(d->jail, NULL);
+		jail_stop(d->jail);
 	else if (d->stops == 2)
-		jail_kill(d->jail, NULL);
+		jail_kill(d->jail);
 }
 
 /* If true, only output on its way through the kernel can still come. */

@@ -530,7 +530,7 @@ static int copy_batch(struct upload *u, struct upload_batch *b, struct err *e)
 		if (some > 0)
 			keep_filled(b, whole++, i, u->t->overwrite);
 		else
-			jail_home_abort(u->t->jail, b->tokens[i], NULL);
+			jail_home_abort(u->t->jail, b->tokens[i]);
 		if (some < 0)
 			r = -1;
 	}

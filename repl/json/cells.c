@@ -335,7 +335,7 @@ void cells_interrupt(struct cells *c)
 		drive_stop(&c->drive);
 		c->due_ms = due < c->due_ms ? due : c->due_ms;
 	} else if (c->step == STEP_REPLY && !c->hurried) {
-		jail_interrupt(c->drive.jail, NULL);
+		jail_interrupt(c->drive.jail);
 		c->hurried = true;
 	} else if (c->step == STEP_PUT) {
 		c->hurried = true;

@@ -85,7 +85,7 @@ static int put_file(struct put *p, struct jail *j, const struct request_file *f,
 		return -1;
 	if (write_file(fd, f) < 0 || fstat(fd, &st) < 0) {
 		err_errno(e, "write");
-		jail_home_abort(j, token, NULL);
+		jail_home_abort(j, token);
 		return -1;
 	}
 	if (jail_home_commit(j, token, 1, e) < 0)

@@ -258,7 +258,7 @@ void run_turn(struct run *r, const struct pollfd *p)
 
 	serve_pipes(r, p);
 	if (is_cut(r) && !was_cut)
-		jail_kill(r->drive.jail, NULL);
+		jail_kill(r->drive.jail);
 	if (p[WAIT_JAIL].revents)
 		take_events(r);
 	/* due_ms does not count while files are put: each call has a clock of

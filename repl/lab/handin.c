@@ -56,7 +56,7 @@ static time_t now_if_in_time(const struct handin *h, struct err *e)
 	}
 	if (!lab->due_s)
 		return now;
-	course = place_course(lab, NULL);
+	course = place_course(lab);
 	past = past_look(course, lab->due_s, "lab.deadline");
 	if (past == PAST_NOT)
 		return now;

@@ -148,9 +148,8 @@ int64_t place_newest(int dir);
 int place_read(
 	int dir, uint32_t version, struct place_record *record, struct err *e);
 
-/* Open the directory of the person's course, and make it: descriptor, or -1
- * with e. */
-int place_course(const struct config_lab *lab, struct err *e);
+/* Open the directory of the person's course, and make it: descriptor, or -1. */
+int place_course(const struct config_lab *lab);
 
 /* Open and lock the directory of a person, and read the newest record; another
  * hand-in of the person's is waited for so long. place_close() must follow

@@ -293,13 +293,13 @@ static const char *made_from(const struct config_lab *lab, const char *path)
 	return path + n;
 }
 
-int place_course(const struct config_lab *lab, struct err *e)
+int place_course(const struct config_lab *lab)
 {
 	char path[PATH_MAX];
 
-	if (place_name(lab, lab->course, path, e) < 0)
+	if (place_name(lab, lab->course, path, NULL) < 0)
 		return -1;
-	return place_walk(path, made_from(lab, path), e);
+	return place_walk(path, made_from(lab, path), NULL);
 }
 
 static int open_person(

@@ -126,7 +126,7 @@ static void begin(struct spares *s, enum spec_mode mode)
 
 	while (row->state != ROW_FREE)
 		row++;
-	if (spare_open(&s->making, &its, NULL) < 0) {
+	if (spare_open(&s->making, &its) < 0) {
 		fail(s, mode);
 		return;
 	}

@@ -379,7 +379,7 @@ static void check_output(struct program *p)
 		n <= (uint64_t)p->start->cfg->limits.output_bytes)
 		return;
 	p->wrote_too_much = true;
-	jail_kill(p->start->jail, NULL);
+	jail_kill(p->start->jail);
 	for (int i = CH_OUT; i <= CH_ERR; i++)
 		channel_end_input(&p->ch[i]);
 }

@@ -453,7 +453,7 @@ static void pass_interrupt(struct session *s)
 	if (!s->signals->interrupt)
 		return;
 	s->signals->interrupt = false;
-	jail_interrupt(s->jail, NULL);
+	jail_interrupt(s->jail);
 	relay_interrupted(&s->screen->relay);
 }
 

@@ -107,7 +107,7 @@ void relay_interrupted(struct relay *r)
 	t[RELAY_KILL_PRESSES - 1] = now;
 	if (t[0] && now - t[0] <= RELAY_KILL_MS) {
 		memset(t, 0, sizeof(r->pressed_ms));
-		jail_kill(r->with.jail, NULL);
+		jail_kill(r->with.jail);
 	}
 }
 
@@ -266,7 +266,7 @@ static size_t interrupt_early(struct relay *r, const char *s, size_t n)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (s[i] == KEYS_CTRL('C')) {
-			jail_interrupt(r->with.jail, NULL);
+			jail_interrupt(r->with.jail);
 			relay_interrupted(r);
 		}
 	if (r->with.term->out_tty)
@@ -322,7 +322,7 @@ static void interrupt_cell(struct relay *r, const char *s, size_t n)
 		if (s[i] != KEYS_CTRL('C'))
 			continue;
 		if (stuck)
-			jail_interrupt(r->with.jail, NULL);
+			jail_interrupt(r->with.jail);
 		relay_interrupted(r);
 	}
 }
@@ -472,7 +472,7 @@ static void take_signals(struct relay *r)
 
 	terminal_signals_read(sig);
 	if (sig->interrupt) {
-		jail_interrupt(r->with.jail, NULL);
+		jail_interrupt(r->with.jail);
 		relay_interrupted(r);
 	}
 	if (sig->resized)

@@ -138,9 +138,9 @@ int jail_home_mkdir_many(struct jail *j, const char *const *paths,
 	return i;
 }
 
-int jail_home_abort(struct jail *j, uint32_t token, struct err *e)
+int jail_home_abort(struct jail *j, uint32_t token)
 {
-	return home_abort(&j->home, token, e);
+	return home_abort(&j->home, token, NULL);
 }
 
 /* ---- the scene ---- */

@@ -253,7 +253,7 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 		made->tell(spec, uid);
 	s->allocation = lock;
 	/* A container may allow no nodes: then the jail shows the host's. */
-	*nodes = mount_make_nodes(plan_nodes, PLAN_NODES_MAX, NULL);
+	*nodes = mount_make_nodes(plan_nodes, PLAN_NODES_MAX);
 	/* The lock stays open here too. Should the janitor be killed, the uid
 	 * is ours while we live; after that the next janitor cleans up. */
 	return ident_become(uid, uid, e);
