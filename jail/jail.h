@@ -465,31 +465,27 @@ int jail_home_open(struct jail *j, const char *path, struct err *e);
 int jail_home_open_many(struct jail *j, const char *const *paths, int n,
 	int *fds, struct err *e);
 
-/* Begin a file with these permissions: a descriptor to a temporary file, which
- * *token names. Missing directories are made. jail_home_commit() renames the
- * file into place; without `replace` it refuses to overwrite. jail_home_abort()
- * removes the file. */
-int jail_home_create(struct jail *j, const char *path, int mode,
-	uint32_t *token, struct err *e);
-int jail_home_commit(
-	struct jail *j, uint32_t token, int replace, struct err *e);
-int jail_home_abort(struct jail *j, uint32_t token);
+/* Begin files with these permissions: descriptors to temporary files, which the
+ * tokens name. Missing directories are made. How many, as above. */
+int jail_home_create_many(struct jail *j, const char *const *paths, int n,
+	int mode, int *fds, uint32_t *tokens, struct err *e);
 
-/* The mode and time that a file or directory gets when it is whole. */
+/* How a file or directory is when it is whole. */
 struct jail_end {
 	uint32_t token; /* of a file */
-	int replace;
-	int mode; /* permissions; -1: those of jail_home_create(), or 0755, and
+	int replace;	/* a file of that name; or refuse to overwrite it */
+	int mode; /* permissions; -1: those that it was begun with, or 0755, and
 		   * the time of the last change */
 	int64_t mtime_ns;
 };
 
-/* The same for several files; how many, as above. `ends` has at most
+/* Rename files into place. How many, as above; `ends` has at most
  * JAIL_MANY_MAX. A file that cannot be committed is gone. */
-int jail_home_create_many(struct jail *j, const char *const *paths, int n,
-	int mode, int *fds, uint32_t *tokens, struct err *e);
 int jail_home_commit_many(
 	struct jail *j, const struct jail_end *ends, int n, struct err *e);
+
+/* Remove a file that was begun. */
+int jail_home_abort(struct jail *j, uint32_t token);
 
 /* Make directories that are missing, and give each its mode and time. How many,
  * as above. */

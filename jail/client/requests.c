@@ -410,16 +410,6 @@ int jail_home_create_many(struct jail *j, const char *const *paths, int n,
 	return open_some(j, &m, paths, n, fds, tokens, e);
 }
 
-int jail_home_create(struct jail *j, const char *path, int mode,
-	uint32_t *token, struct err *e)
-{
-	int fd;
-
-	return jail_home_create_many(j, &path, 1, mode, &fd, token, e) == 1
-		       ? fd
-		       : -1;
-}
-
 int jail_home_commit_many(
 	struct jail *j, const struct jail_end *ends, int n, struct err *e)
 {
@@ -428,14 +418,6 @@ int jail_home_commit_many(
 
 	memcpy(m.ends, ends, (size_t)n * sizeof(*ends));
 	return call_some(j, &m, &reply, e);
-}
-
-int jail_home_commit(struct jail *j, uint32_t token, int replace, struct err *e)
-{
-	const struct jail_end end = {
-		.token = token, .replace = replace, .mode = -1};
-
-	return jail_home_commit_many(j, &end, 1, e) == 1 ? 0 : -1;
 }
 
 int jail_home_mkdir_many(struct jail *j, const char *const *paths,

@@ -62,8 +62,9 @@ void home_fini(struct home *h);
 /* Open a regular file for reading: descriptor, or -1 with e. */
 int home_open(struct home *h, const char *path, struct err *e);
 
-/* Begin, end and give up writing a file; see jail_home_create(). The descriptor
- * is borrowed until then. A file that cannot be committed is given up. */
+/* Begin, end and give up writing a file; see jail_home_create_many(). The
+ * descriptor is borrowed until then. A file that cannot be committed is given
+ * up. */
 int home_create(struct home *h, const char *path, mode_t mode, uint32_t *token,
 	struct err *e);
 int home_commit(struct home *h, const struct jail_end *end, struct err *e);

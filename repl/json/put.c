@@ -72,23 +72,24 @@ static int write_file(int to, const struct request_file *f)
 static int put_file(struct put *p, struct jail *j, const struct request_file *f,
 	struct err *e)
 {
+	struct jail_end end = {.replace = 1, .mode = -1};
+	const char *path = f->clean;
 	auto_close int fd = -1;
 	struct stat st;
-	uint32_t token;
 
-	if (!strcmp(f->clean, ".")) {
+	if (!strcmp(path, ".")) {
 		e->code = EISDIR;
 		return -1;
 	}
-	fd = jail_home_create(j, f->clean, 0777, &token, e);
-	if (fd < 0)
+	if (jail_home_create_many(j, &path, 1, 0777, &fd, &end.token, e) < 1 ||
+		fd < 0)
 		return -1;
 	if (write_file(fd, f) < 0 || fstat(fd, &st) < 0) {
 		err_errno(e, "write");
-		jail_home_abort(j, token);
+		jail_home_abort(j, end.token);
 		return -1;
 	}
-	if (jail_home_commit(j, token, 1, e) < 0)
+	if (jail_home_commit_many(j, &end, 1, e) < 1)
 		return -1;
 	p->files[p->n++] = (struct put_file){f, st.st_mtim};
 	return 0;
