@@ -81,7 +81,7 @@ static int check_paths(const struct invocation *r)
 	};
 	int status = 0;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < COUNT(paths); i++) {
 		int one = check_each(
 			r, paths[i].list, paths[i].key, paths[i].check);
 

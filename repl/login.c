@@ -177,7 +177,7 @@ const char *login_service(const char *command)
 		return NULL;
 	command += strspn(command, BLANKS);
 	n = measure_first_word(command, &base, &len);
-	for (size_t i = 0; i < sizeof(far_ends) / sizeof(far_ends[0]); i++) {
+	for (size_t i = 0; i < COUNT(far_ends); i++) {
 		if (!word_is(base, len, far_ends[i].program))
 			continue;
 		if ((!far_ends[i].letters && !far_ends[i].whole) ||
@@ -232,9 +232,7 @@ static bool asks_for_sessions(struct login *login, struct options *o)
 	for (int i = 1; i < n; i++)
 		if (!is_session(login->words[i]))
 			return false;
-	for (size_t i = 0;
-		n && i < sizeof(session_words) / sizeof(session_words[0]);
-		i++) {
+	for (size_t i = 0; n && i < COUNT(session_words); i++) {
 		if (strcmp(login->words[0], session_words[i].word) != 0 ||
 			n - 1 < session_words[i].least ||
 			n - 1 > session_words[i].most)
@@ -357,7 +355,7 @@ static const struct {
 	{"SSH_CONNECTION", is_address},
 };
 
-enum { NKEPT = sizeof(kept) / sizeof(kept[0]) };
+enum { NKEPT = COUNT(kept) };
 
 static const char *find_variable(char *const *envp, const char *name)
 {

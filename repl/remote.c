@@ -54,11 +54,9 @@ static const struct {
 		false},
 };
 
-#define SERVICES (sizeof(services) / sizeof(services[0]))
-
 static bool is_served(const char *service)
 {
-	for (size_t i = 0; i < SERVICES; i++)
+	for (size_t i = 0; i < COUNT(services); i++)
 		if (!strcmp(service, services[i].service))
 			return true;
 	return false;

@@ -125,8 +125,7 @@ static bool goes_on_without(const struct invocation *r)
 	static const enum options_mode modes[] = {
 		OPTIONS_SESSIONS, OPTIONS_WATCH, OPTIONS_MESSAGE, OPTIONS_END};
 
-	for (size_t i = 0; getuid() == 0 && i < sizeof(modes) / sizeof(*modes);
-		i++)
+	for (size_t i = 0; getuid() == 0 && i < COUNT(modes); i++)
 		if (r->opt.mode == modes[i])
 			return true;
 	return false;

@@ -38,7 +38,7 @@ static const char *const shuts_one[] = {"\nallowtcpforwarding no\n",
 
 static const char *find_sshd(void)
 {
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+	for (size_t i = 0; i < COUNT(programs); i++)
 		if (access(programs[i], X_OK) == 0)
 			return programs[i];
 	return NULL;
@@ -84,7 +84,7 @@ static bool forwards(const char *settings)
 {
 	if (strstr(settings, shuts_all))
 		return false;
-	for (size_t i = 0; i < sizeof(shuts_one) / sizeof(shuts_one[0]); i++)
+	for (size_t i = 0; i < COUNT(shuts_one); i++)
 		if (!strstr(settings, shuts_one[i]))
 			return true;
 	return false;

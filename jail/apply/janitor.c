@@ -14,6 +14,7 @@
  */
 #include "apply.h"
 
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/walls/walls.h"
 
@@ -63,7 +64,7 @@ static int detach_from_session(void)
 	sigset_t none;
 
 	setsid();
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+	for (size_t i = 0; i < COUNT(ignored); i++)
 		signal(ignored[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGALRM, SIG_DFL);

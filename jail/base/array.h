@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * array.h - arrays that grow
- *
- * `array` points to the pointer to the elements; NULL is an empty array. Room
- * doubles. 0; or -1: out of memory, and the array is unchanged.
+ * array.h - arrays: of a known length, and such that grow
  */
 #ifndef JAIL_BASE_ARRAY_H
 #define JAIL_BASE_ARRAY_H
@@ -13,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* `array` points to the pointer to the elements; NULL is an empty array. Room
+ * doubles. 0; or -1: out of memory, and the array is unchanged. */
 static inline int array_resize(void *array, size_t room, size_t element_bytes)
 {
 	size_t bytes;

@@ -10,6 +10,7 @@
  */
 #include "host.h"
 
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/base/sys.h"
@@ -23,8 +24,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* ---- the kernel and its files ---- */
 

@@ -14,6 +14,7 @@
 #include "jail/init/init.h"
 
 #include "jail/apply/apply.h"
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/base/prefault.h"
 #include "jail/base/procstat.h"
@@ -552,7 +553,7 @@ static void serve_one(struct pid1 *p)
 
 	if (n <= 0 || wire_init_check(&m, (size_t)n, NULL) < 0)
 		_exit(0);
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+	for (size_t i = 0; i < COUNT(requests); i++)
 		if (requests[i].type == m.type)
 			requests[i].serve(p, &m);
 	for (int i = 0; i < IO_FDS_MAX; i++)

@@ -22,6 +22,7 @@
  */
 #include "jail/init/init.h"
 
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"
 #include "jail/base/procstatus.h"
@@ -430,7 +431,7 @@ static int prints_little(int proc, const char *path)
 
 	link[n < 0 ? 0 : n] = '\0';
 	name = strrchr(link, '/');
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; name && i < COUNT(names); i++)
 		if (!strcmp(name, names[i]))
 			return 1;
 	return 0;

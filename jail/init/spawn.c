@@ -13,6 +13,7 @@
 
 #include "guest.h"
 #include "jail/apply/apply.h"
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/plan/plan.h"
 #include "jail/spec.h"
@@ -96,10 +97,9 @@ static int env_prepare(struct spawn *s, struct err *e)
 	const struct jail_spec *spec = s->spec;
 	int cores = (spec->limits.cpus_milli + 999) / 1000;
 
-	for (size_t i = 0; i < sizeof(env_fixed) / sizeof(*env_fixed); i++)
+	for (size_t i = 0; i < COUNT(env_fixed); i++)
 		env_set(s, env_fixed[i], NULL);
-	for (size_t i = 0; i < sizeof(thread_pools) / sizeof(*thread_pools);
-		i++) {
+	for (size_t i = 0; i < COUNT(thread_pools); i++) {
 		snprintf(s->threads[i], sizeof(s->threads[i]), "%s=%d",
 			thread_pools[i], cores > 0 ? cores : 1);
 		env_set(s, s->threads[i], NULL);
@@ -208,7 +208,7 @@ size_t spawn_lease_env(const struct jail_spec *spec, char env[SPAWN_LEASE_MAX])
 	_Static_assert(sizeof(s.threads) + sizeof(s.term) <= SPAWN_LEASE_MAX,
 		"all of them fit");
 	env_prepare(&s, NULL);
-	for (size_t i = 0; i < sizeof(changed) / sizeof(*changed); i++) {
+	for (size_t i = 0; i < COUNT(changed); i++) {
 		size_t len = strlen(changed[i]) + 1;
 
 		if (s.env[env_place(&s, changed[i])] != changed[i])
@@ -301,7 +301,7 @@ static int child_session(const struct spawn *s, int tty, int line,
 
 	if (argv_driver(s, a, fds[SPAWN_PARTS], e) < 0)
 		return -1;
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+	for (size_t i = 0; i < COUNT(own); i++)
 		if (argv_fd(a, own[i], e) < 0)
 			return -1;
 	argv_number(a, s->spec->limits.recursion);

@@ -12,6 +12,7 @@
  */
 #include "plan.h"
 
+#include "jail/base/array.h"
 #include "jail/base/path.h"
 #include "jail/base/sys.h"
 #include "jail/host/host.h"
@@ -24,7 +25,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define KIB 1024ll
 #define MIB (1024 * KIB)
 

@@ -8,6 +8,7 @@
  */
 #include "jail/walls/walls.h"
 
+#include "jail/base/array.h"
 #include "seccomp_bpf.h"
 
 #include <errno.h>
@@ -132,8 +133,7 @@ static int load_hear(
 		ANSWER(whole),
 		ANSWER(map),
 	};
-	struct sock_fprog prog = {
-		.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	struct sock_fprog prog = {.len = COUNT(code), .filter = code};
 
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
 }
@@ -152,8 +152,7 @@ int seccomp_pairs_only(struct err *e)
 		ANSWER(SECCOMP_RET_ERRNO | EPERM),
 		ANSWER(SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog prog = {
-		.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	struct sock_fprog prog = {.len = COUNT(code), .filter = code};
 
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
 		return err_errno(e, "seccomp: refuse sockets");

@@ -8,6 +8,7 @@
  */
 #include "jail/warden/warden.h"
 
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/warden/parts.h"
 
@@ -49,7 +50,7 @@ static int look_at_life(struct warden *w, int64_t *wait_ms)
 		LIMIT_IDLE, LIMIT_LIFETIME, LIMIT_EXAM};
 	int64_t due, left;
 
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+	for (size_t i = 0; i < COUNT(limits); i++) {
 		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
 
 		left = limits[i] == LIMIT_EXAM

@@ -8,6 +8,7 @@
  */
 #include "wire.h"
 
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 
 #include <errno.h>
@@ -111,7 +112,7 @@ static void scan_how(struct scan *s, struct wire_guest *m)
 	char word[16];
 
 	scan_text(s, word, sizeof(word), ' ');
-	for (size_t i = 0; i < sizeof(hows) / sizeof(*hows); i++)
+	for (size_t i = 0; i < COUNT(hows); i++)
 		if (!strcmp(word, hows[i].word)) {
 			m->how = hows[i].how;
 			m->leaves = hows[i].leaves;
@@ -139,7 +140,7 @@ static void scan_field(struct scan *s, enum field f, struct wire_guest *m)
 /* The form that a line begins with, or NULL; the cursor moves behind it. */
 static const struct form *scan_form(struct scan *s)
 {
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		size_t n = strlen(forms[i].word);
 
 		if ((size_t)(s->end - s->at) <= n || s->at[n] != ' ' ||

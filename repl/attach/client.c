@@ -58,7 +58,7 @@ static const int passed[] = {
 static int open_signals(struct client *c, sigset_t *set, struct err *e)
 {
 	sigemptyset(set);
-	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
+	for (size_t i = 0; i < COUNT(passed); i++)
 		sigaddset(set, passed[i]);
 	c->signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return c->signals < 0 ? err_errno(e, "wait for signals") : 0;

@@ -189,7 +189,7 @@ bool control_check(struct attach_request *r, size_t n)
 		return false;
 	if (n < sizeof(*r))
 		memset((char *)r + n, 0, sizeof(*r) - n);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+	for (size_t i = 0; i < COUNT(ends); i++)
 		((char *)r)[ends[i]] = '\0';
 	return true;
 }

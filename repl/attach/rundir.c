@@ -11,6 +11,7 @@
  */
 #include "attach.h"
 
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 
@@ -43,8 +44,6 @@ static const struct {
 	{"/run/user", "/cellblock"},
 	{NULL, "/live"},
 };
-
-#define PLACES (sizeof(places) / sizeof(places[0]))
 
 /* Open a directory that only the person and root may change. A descriptor, or
  * -1 with e. */
@@ -258,7 +257,7 @@ static bool has_session(int dir, uid_t uid)
 
 int rundir_open(const struct rundir_of *of, char path[static PATH_MAX])
 {
-	for (size_t i = 0; i < PLACES; i++) {
+	for (size_t i = 0; i < COUNT(places); i++) {
 		auto_close int dir = open_place(of, i, false, path, NULL);
 
 		if (dir >= 0 && has_session(dir, of->uid))
@@ -329,7 +328,7 @@ int rundir_bind(const struct rundir_of *of, int *dir,
 			fd_drop(dir);
 		return sock;
 	}
-	for (size_t i = 0; i < PLACES && sock < 0; i++) {
+	for (size_t i = 0; i < COUNT(places) && sock < 0; i++) {
 		*id = first;
 		*dir = open_place(of, i, true, path, e);
 		if (*dir >= 0 && (sock = listen_in(*dir, id, e)) < 0)

@@ -310,7 +310,7 @@ static void turn(struct watcher *w)
 		{.fd = w->term->out, .events = waits ? POLLOUT : 0},
 	};
 
-	if (poll(p, sizeof(p) / sizeof(p[0]), -1) < 0)
+	if (poll(p, COUNT(p), -1) < 0)
 		return;
 	if (p[0].revents)
 		take_packet(w);

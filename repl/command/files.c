@@ -371,7 +371,7 @@ static bool is_image(const char *buf, size_t n)
 		{"MM\0*", 4},
 	};
 
-	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
+	for (size_t i = 0; i < COUNT(begins); i++) {
 		size_t at = 0;
 
 		while (at < begins[i].n && at < n &&

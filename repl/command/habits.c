@@ -150,7 +150,7 @@ static bool begins_with_operator(const char *rest, size_t n)
 
 	while (len < n && is_name_char(rest[len]))
 		len++;
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+	for (size_t i = 0; i < COUNT(words); i++)
 		if (strlen(words[i]) == len && !memcmp(words[i], rest, len))
 			return true;
 	return false;
@@ -194,7 +194,7 @@ static const struct habit *find_habit(
 	*rest = src + len;
 	for (*rest_n = n - len; *rest_n && text_is_blank(**rest); --*rest_n)
 		++*rest;
-	for (size_t i = 0; i < sizeof(habits) / sizeof(*habits); i++)
+	for (size_t i = 0; i < COUNT(habits); i++)
 		if (strlen(habits[i].word) == len &&
 			!memcmp(habits[i].word, src, len))
 			return &habits[i];

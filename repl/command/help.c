@@ -83,7 +83,7 @@ static void show_folded(struct session *s, const char *text)
 
 static int show_page(struct session *s, const char *name, struct err *e)
 {
-	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++)
+	for (size_t i = 0; i < COUNT(pages); i++)
 		if (!strcmp(pages[i].name, name)) {
 			show_folded(s, pages[i].text);
 			return 0;
@@ -147,7 +147,7 @@ static const char *explain_end(const struct jail_done *done)
 	if (done && done->how == HOW_EXITED)
 		return "The cell called os._exit(), which ends Python at once.";
 	if (!done || done->how != HOW_KILLED ||
-		(size_t)done->limit >= sizeof(by_limit) / sizeof(*by_limit))
+		(size_t)done->limit >= COUNT(by_limit))
 		return NULL;
 	return by_limit[done->limit];
 }

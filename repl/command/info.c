@@ -308,7 +308,7 @@ int info_limits(
 	if (r < 0)
 		return -1;
 	text_table_add(&t, heads);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *name = find_setting_key(s->cfg, rows[i].key);
 		const struct config_key *key = config_keys_find_full(name);
 		const char *source = config_source(s->cfg, name);

@@ -736,7 +736,7 @@ static const char *split_option(const char **set)
 {
 	static const char *const options[] = {"-t", "-M"};
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+	for (size_t i = 0; i < COUNT(options); i++)
 		if (!strncmp(*set, options[i], 2) && (*set)[2] == ' ') {
 			*set += 3;
 			return options[i];

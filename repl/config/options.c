@@ -97,7 +97,7 @@ static const struct option_rule rules[] = {
 };
 /* clang-format on */
 
-enum { NRULES = sizeof(rules) / sizeof(rules[0]) };
+enum { NRULES = COUNT(rules) };
 
 /* A long option's number is LONG_BASE and its index, above every letter. */
 enum { LONG_BASE = 1000 };
@@ -568,7 +568,7 @@ void options_print_help(FILE *f, int width)
 	struct text_table t = {.columns = 2, .width = width};
 	struct strbuf b = {0};
 
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+	for (size_t i = 0; i < COUNT(forms); i++)
 		text_table_add(&t, forms[i]);
 	text_table_write(&t, &b);
 	strbuf_puts(&b, "\n");

@@ -363,7 +363,7 @@ const char *verdict_limit_key(enum jail_limit limit)
 		[LIMIT_OUTPUT] = "cell.output",
 	};
 
-	return limit < sizeof(keys) / sizeof(*keys) ? keys[limit] : NULL;
+	return limit < COUNT(keys) ? keys[limit] : NULL;
 }
 
 const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,

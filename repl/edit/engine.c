@@ -35,11 +35,10 @@ struct engine {
  * entry written by the user overflows its buffers. */
 static const char *const hidden[] = {
 	"TERMINFO", "TERMINFO_DIRS", "TERMCAP", "HOME", "TERM", "EDITRC"};
-#define HIDDEN (sizeof(hidden) / sizeof(*hidden))
 
 static int env_hide(char **saved)
 {
-	for (size_t i = 0; i < HIDDEN; i++) {
+	for (size_t i = 0; i < COUNT(hidden); i++) {
 		const char *v = getenv(hidden[i]);
 
 		saved[i] = v ? strdup(v) : NULL;
@@ -52,7 +51,7 @@ static int env_hide(char **saved)
 
 static void env_restore(char **saved)
 {
-	for (size_t i = 0; i < HIDDEN; i++) {
+	for (size_t i = 0; i < COUNT(hidden); i++) {
 		if (saved[i])
 			setenv(hidden[i], saved[i], 1);
 		else
@@ -100,7 +99,7 @@ static int set_up(struct engine *en)
 	r |= el_wset(el, EL_SIGNAL, 0);
 	r |= el_wset(el, EL_GETCFN, all_keys);
 	r |= el_wset(el, EL_PROMPT, no_prompt);
-	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++)
+	for (size_t i = 0; i < COUNT(off); i++)
 		r |= el_wset(el, EL_SETTY, off[i][0], off[i][1], NULL);
 	return r;
 }
@@ -109,7 +108,7 @@ int engine_open(struct engine **out, int in, int tty, size_t max_bytes,
 	void (*edit)(void *ctx), void *ctx, struct err *e)
 {
 	struct engine *en = calloc(1, sizeof(*en));
-	char *saved[HIDDEN] = {0};
+	char *saved[COUNT(hidden)] = {0};
 
 	if (!en)
 		return err_errno(e, "editor");

@@ -9,6 +9,8 @@
  */
 #include "repl/edit/python.h"
 
+#include "jail/base/array.h"
+
 /* Python refuses to nest more than 200 brackets, or 100 blocks. */
 #define DEPTH_MAX 200
 #define BLOCKS_MAX 100
@@ -312,7 +314,7 @@ static bool may_follow(
 
 	if (token_is(w, &block->first, last ? finals + 1 : finals))
 		return false;
-	for (size_t i = 0; i < sizeof(clauses) / sizeof(*clauses); i++)
+	for (size_t i = 0; i < COUNT(clauses); i++)
 		if (token_is(w, first, clauses[i].clause))
 			return token_is(w, &block->head, clauses[i].heads);
 	return false;

@@ -9,6 +9,8 @@
  */
 #include "repl/edit/python.h"
 
+#include "jail/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,8 +73,7 @@ static bool is_builtin(const wchar_t *s, size_t n)
 {
 	struct name key = {s, n};
 
-	return bsearch(&key, builtin_names,
-		       sizeof(builtin_names) / sizeof(*builtin_names),
+	return bsearch(&key, builtin_names, COUNT(builtin_names),
 		       sizeof(*builtin_names), by_name) != NULL;
 }
 

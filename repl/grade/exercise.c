@@ -249,7 +249,7 @@ static int read_compare(
 		[COMPARE_EXACT] = "exact",
 		[COMPARE_WORDS] = "words"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < COUNT(words); i++)
 		if (!strcmp(text, words[i])) {
 			*to = (enum exercise_compare)i;
 			return 0;

@@ -118,7 +118,7 @@ static void add_xml(struct strbuf *b, const char *s)
 		const char *from = s, *as = NULL;
 		bool is_text = utf8_next(&s, end, &c);
 
-		for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		for (size_t i = 0; i < COUNT(marks); i++)
 			if (c == (unsigned char)marks[i].c)
 				as = marks[i].as;
 		if (!is_text || (c < 0x20 && c != '\n' && c != '\t') ||

@@ -42,7 +42,7 @@ static const char *find_exception(int code)
 		{EPERM, "PermissionError"},
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < COUNT(names); i++)
 		if (names[i].code == code)
 			return names[i].name;
 	return other_error;

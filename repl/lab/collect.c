@@ -228,7 +228,7 @@ static const char *packing(const char *archive)
 		{".tar.zst", "--zstd"}};
 	size_t n = strlen(archive);
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+	for (size_t i = 0; i < COUNT(ends); i++) {
 		size_t len = strlen(ends[i][0]);
 
 		if (n > len && !strcmp(archive + n - len, ends[i][0]))

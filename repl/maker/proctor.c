@@ -244,7 +244,7 @@ bool proctor_is_wanted(void)
 		any = entry->d_name[0] != '.';
 	if (d)
 		closedir(d);
-	for (size_t i = 0; any && i < sizeof(places) / sizeof(places[0]); i++)
+	for (size_t i = 0; any && i < COUNT(places); i++)
 		if (has_exam(places[i]))
 			return true;
 	return false;

@@ -137,7 +137,7 @@ _Noreturn void scribe_run(struct scribe *s, int sock)
 	const int keep[] = {sock, s->file, s->lock};
 	struct err e = {0};
 
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+	for (size_t i = 0; i < COUNT(ignored); i++)
 		signal(ignored[i], SIG_IGN);
 	if (jail_stand_apart(keep, 3, "cellblock-scrib", &e) < 0 ||
 		jail_sandbox_enter(&nothing, &e) < 0) {

@@ -342,7 +342,7 @@ static int take_over_signals(struct service *s, struct err *e)
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+	for (size_t i = 0; i < COUNT(ours); i++)
 		sigaddset(&set, ours[i]);
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);

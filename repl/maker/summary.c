@@ -414,7 +414,7 @@ static bool parse_ago(const char *text, time_t now, int64_t *ms)
 	n = strtol(text, &end, 10);
 	if (end == text || errno || n < 0 || n > 1000000 || !*end || end[1])
 		return false;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+	for (size_t i = 0; i < COUNT(units); i++)
 		if (*end == units[i].unit) {
 			*ms = ((int64_t)now - n * units[i].s) * 1000;
 			return true;
@@ -431,7 +431,7 @@ static int parse_since(const char *text, int64_t *ms, struct err *e)
 
 	if (parse_ago(text, now, ms))
 		return 0;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		struct tm tm = {0};
 		const char *end;
 		time_t t;

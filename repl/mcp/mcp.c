@@ -43,7 +43,7 @@
 static const char *const versions[] = {
 	"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 enum { STATELESS = 0, NEWEST = 1, BATCHES = 3 };
-enum { NVERSIONS = sizeof(versions) / sizeof(versions[0]) };
+enum { NVERSIONS = COUNT(versions) };
 
 /* The key of the protocol's version in a request without a handshake. */
 static const char version_key[] = "io.modelcontextprotocol/protocolVersion";
@@ -241,7 +241,7 @@ static const struct method {
 
 static const struct method *find_method(const char *name)
 {
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+	for (size_t i = 0; i < COUNT(methods); i++)
 		if (!strcmp(methods[i].name, name))
 			return &methods[i];
 	return NULL;

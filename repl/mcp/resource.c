@@ -154,7 +154,7 @@ static const char *find_picture_type(const char *s, size_t n)
 		{"image/webp", "WEBP", 8, 4},
 	};
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < COUNT(types); i++)
 		if (n >= types[i].at + types[i].length &&
 			!memcmp(s + types[i].at, types[i].start,
 				types[i].length))

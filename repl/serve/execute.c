@@ -103,8 +103,7 @@ static const struct {
 static void add_wrong_type(struct mistakes *m, const char *type,
 	const char *where, const json_t *v)
 {
-	for (size_t i = 0; i < sizeof(type_mistakes) / sizeof(type_mistakes[0]);
-		i++)
+	for (size_t i = 0; i < COUNT(type_mistakes); i++)
 		if (!strcmp(type_mistakes[i].type, type))
 			add_mistake(m, type_mistakes[i].mistake, where,
 				type_mistakes[i].words, v);
@@ -283,7 +282,7 @@ static json_t *translate_body(const json_t *root, int64_t timeout_ms)
 		"code", "stdin", "last_line_interactive", "variables", "mime"};
 	json_t *to = json_object();
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (size_t i = 0; i < COUNT(keys); i++) {
 		json_t *v = json_object_get(root, keys[i]);
 
 		if (v && json_object_set(to, keys[i], v) < 0)

@@ -247,7 +247,7 @@ const char *http_reason(int status)
 		{507, "Insufficient Storage"},
 	};
 
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+	for (size_t i = 0; i < COUNT(reasons); i++)
 		if (reasons[i].status == status)
 			return reasons[i].reason;
 	return "Error";

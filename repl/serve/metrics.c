@@ -128,7 +128,7 @@ static void print_tenants(struct strbuf *b, const struct tenants *t)
 
 	if (!tenants_each(t, 0, &name))
 		return;
-	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+	for (size_t i = 0; i < COUNT(counters); i++) {
 		snprintf(full, sizeof(full), "tenant_%s", counters[i].name);
 		if (counters[i].help)
 			print_head(b, full, "counter", counters[i].help);

@@ -326,8 +326,7 @@ static const struct place {
 		session_paths_delete_content},
 };
 
-#define PLACES (sizeof(places) / sizeof(places[0]))
-_Static_assert(PLACES < TRAFFIC_ROWS, "traffic.c has a row for each");
+_Static_assert(COUNT(places) < TRAFFIC_ROWS, "traffic.c has a row for each");
 
 static bool path_matches(const char *pattern, const char *path)
 {
@@ -354,7 +353,7 @@ static const struct place *find_place(
 	if (!strcmp(method, "HEAD"))
 		method = "GET";
 	*allowed = '\0';
-	for (size_t i = 0; i < PLACES; i++) {
+	for (size_t i = 0; i < COUNT(places); i++) {
 		size_t n = strlen(allowed);
 
 		if (!path_matches(places[i].path, http_path(x)))

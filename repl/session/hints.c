@@ -86,7 +86,7 @@ void hints_note(struct session *s, const char *head, const char *path)
 		{"space ", note_space},
 	};
 
-	for (size_t i = 0; i < sizeof(walls) / sizeof(*walls); i++)
+	for (size_t i = 0; i < COUNT(walls); i++)
 		if (!strncmp(head, walls[i].word, strlen(walls[i].word)))
 			walls[i].note(s, path);
 }

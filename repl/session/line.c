@@ -182,11 +182,11 @@ static enum editor_result read_line(
 	enum editor_result r;
 
 	editor_watch_fd(ed, s->signals->fd, follow_signal, s);
-	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+	for (size_t i = 0; i < COUNT(fds); i++)
 		editor_watch_fd(ed, fds[i], stop_reading, s);
 	r = editor_read(ed, text, n, e);
 	editor_unwatch_fd(ed, s->signals->fd);
-	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+	for (size_t i = 0; i < COUNT(fds); i++)
 		editor_unwatch_fd(ed, fds[i]);
 	return r;
 }

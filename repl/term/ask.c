@@ -155,7 +155,7 @@ static enum ask_verdict match_answer(struct ask *a)
 {
 	enum ask_verdict best = NO;
 
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		enum ask_verdict v = match_form(&forms[i], a->begun, a->n);
 
 		if (v == YES) {

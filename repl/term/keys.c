@@ -210,7 +210,7 @@ static int feed_escape(struct keys *k, unsigned char b, struct key *out)
 		emit_key(out, 0, KEY_ESCAPE, 0);
 		return emit_char(k, out, 1, b);
 	}
-	for (size_t i = 0; i < sizeof(alt_keys) / sizeof(*alt_keys); i++)
+	for (size_t i = 0; i < COUNT(alt_keys); i++)
 		if (alt_keys[i].b == b)
 			return emit_key(out, 0, alt_keys[i].code, 0);
 	/* Read Alt with a control as the control: Ctrl-C must always work. */
@@ -248,7 +248,7 @@ static int csi_key(struct keys *k, unsigned char final, struct key *out)
 {
 	bool modified = k->params >= 1 && k->param[1] > 1;
 
-	for (size_t i = 0; i < sizeof(csi_keys) / sizeof(*csi_keys); i++) {
+	for (size_t i = 0; i < COUNT(csi_keys); i++) {
 		if (csi_keys[i].final != final || k->private_mark ||
 			(csi_keys[i].param >= 0 &&
 				csi_keys[i].param != k->param[0]))

@@ -296,7 +296,7 @@ static void move_page(struct pager *p, int key)
 		[ALL] = NOWHERE,
 	};
 
-	for (size_t i = 0; i < sizeof(moves) / sizeof(*moves); i++) {
+	for (size_t i = 0; i < COUNT(moves); i++) {
 		const size_t rows = steps[moves[i].step];
 
 		if (moves[i].key != key)

@@ -28,7 +28,7 @@ bool terminal_is_dumb(void)
 	static const char *const dumb[] = {"", "dumb", "emacs", "unknown"};
 	const char *term = getenv("TERM");
 
-	for (size_t i = 0; term && i < sizeof(dumb) / sizeof(*dumb); i++)
+	for (size_t i = 0; term && i < COUNT(dumb); i++)
 		if (!strcmp(term, dumb[i]))
 			return true;
 	return !term;

@@ -143,7 +143,7 @@ bool utf8_is_unseen(uint32_t c)
 		{0xe0000, 0xe0fff}, /* tags, more variation selectors */
 	};
 
-	for (size_t i = 0; i < sizeof(unseen) / sizeof(*unseen); i++)
+	for (size_t i = 0; i < COUNT(unseen); i++)
 		if (c >= unseen[i].first && c <= unseen[i].last)
 			return true;
 	return false;

@@ -11,6 +11,7 @@
  */
 #include "impl.h"
 
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 
 #include <errno.h>
@@ -27,7 +28,6 @@
 
 /* The leaves of a session's directory, the innermost first. */
 static const char *const leaves[] = {CGROUP_GUESTS, CGROUP_JAIL, CGROUP_WARDEN};
-#define LEAVES (sizeof(leaves) / sizeof(leaves[0]))
 
 /* ---- files ---- */
 
@@ -265,7 +265,7 @@ int cgroup_dir_clear(const char *path, int timeout_ms)
 {
 	char leaf[CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS)];
 
-	for (size_t i = 0; i < LEAVES; i++) {
+	for (size_t i = 0; i < COUNT(leaves); i++) {
 		snprintf(leaf, sizeof(leaf), "%s/%s", path, leaves[i]);
 		if (clear_one(leaf, timeout_ms) < 0)
 			return -1;
@@ -288,7 +288,7 @@ int cgroup_dir_is_foreign(const char *path)
 	int unseen = dir >= 0 && lists_unseen(dir, "cgroup.procs");
 	char file[64];
 
-	for (size_t i = 0; dir >= 0 && i < LEAVES; i++) {
+	for (size_t i = 0; dir >= 0 && i < COUNT(leaves); i++) {
 		snprintf(file, sizeof(file), "%s/cgroup.procs", leaves[i]);
 		unseen |= lists_unseen(dir, file);
 	}

@@ -14,6 +14,7 @@
  */
 #include "jail/warden/jails/jails.h"
 
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/init/init.h"
 #include "jail/walls/walls.h"
@@ -140,7 +141,7 @@ int warden_jail_await(struct warden_jail *j, struct err *e)
 {
 	int *slots[] = {&j->tty_master, &j->tty_slave, &j->line, &j->tmp[0],
 		&j->tmp[1], &j->proc};
-	enum { SLOTS = sizeof(slots) / sizeof(slots[0]) };
+	enum { SLOTS = COUNT(slots) };
 	int64_t deadline = now_ms() + BUILD_MS;
 	int fds[SLOTS], ready = 0, r = -1;
 	struct wire_init m;

@@ -14,6 +14,7 @@
 #include "jail/warden/jails/jails.h"
 
 #include "jail/apply/apply.h"
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/base/slots.h"
 #include "jail/base/systemd.h"
@@ -64,7 +65,7 @@ static int detach_from_caller(int front, int ahead, struct err *e)
 		close(null);
 	/* Signals that reached us as one of the caller's group are pending.
 	 * Ignoring a signal drops it. */
-	for (size_t i = 0; i < sizeof(for_groups) / sizeof(for_groups[0]); i++)
+	for (size_t i = 0; i < COUNT(for_groups); i++)
 		signal(for_groups[i], SIG_IGN);
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
@@ -432,7 +433,7 @@ int site_share(struct site *s, const struct site *of,
 	memcpy(keep + 5, s->cgroup.enter, sizeof(s->cgroup.enter));
 	memcpy(files, s->cgroup.file, sizeof(s->cgroup.file));
 	home_share(&s->home, &of->home);
-	if (ident_close_fds(keep, sizeof(keep) / sizeof(keep[0]), e) < 0)
+	if (ident_close_fds(keep, COUNT(keep), e) < 0)
 		return -1;
 	return plan_make(&s->plan, spec, &s->host, e);
 }

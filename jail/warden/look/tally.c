@@ -9,6 +9,7 @@
 #include "jail/warden/look/look.h"
 
 #include "jail/apply/apply.h"
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/init/init.h"
 #include "jail/walls/walls.h"
@@ -43,7 +44,7 @@ static void look_at_host(struct tally *t)
 	auto_close int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
 	static const char *const keys[] = {"\nAnonPages:", "\nSwapTotal:",
 		"\nSwapFree:", "\nShmem:", "\nSUnreclaim:", "\nVmallocUsed:"};
-	enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+	enum { KEYS = COUNT(keys) };
 	int64_t bytes[KEYS], swapped;
 	char text[4096];
 	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);

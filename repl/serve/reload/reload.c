@@ -121,7 +121,7 @@ static bool may_change(const struct reader *r, const struct config *fresh,
 	const struct config_key *k, const char **why)
 {
 	*why = "it changes when the server starts again";
-	for (size_t i = 0; i < sizeof(changing) / sizeof(changing[0]); i++) {
+	for (size_t i = 0; i < COUNT(changing); i++) {
 		if (config_keys_find_full(changing[i].name) != k)
 			continue;
 		*why = "it grows beyond what it was when the server started "

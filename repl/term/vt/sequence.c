@@ -12,9 +12,10 @@
  */
 #include "vt.h"
 
+#include "jail/base/array.h"
+
 #include <string.h>
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 /* Rows by which the window may have grown before we read its new size. The
  * window's height if that is unknown. */
 #define ROWS_MORE 100

@@ -302,7 +302,7 @@ static bool begin_string(struct vt *v, uint8_t c)
 		{'k', VT_DROP_TITLE}, /* screen's */
 	};
 
-	for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
+	for (size_t i = 0; i < COUNT(strings); i++) {
 		if (strings[i].letter != c)
 			continue;
 		v->state = VT_STRING;
@@ -410,7 +410,7 @@ static void name_osc(struct vt *v, uint8_t end)
 		{52, VT_DROP_CLIPBOARD},
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < COUNT(known); i++)
 		if (known[i].number == v->osc && (end == ';' || end < 0x20))
 			v->string = known[i].kind;
 	v->osc = -1;
