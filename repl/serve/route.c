@@ -288,6 +288,10 @@ static const struct place {
 	enum body body;
 	bool open; /* needs no token */
 	void (*serve)(struct route *r, struct exchange *x);
+	/* Or a request of a session, of this form. */
+	void (*ask)(
+		struct route *r, struct exchange *x, enum request_form form);
+	enum request_form form;
 } places[] = {
 	{"/eval", "POST", BODY_JSON, false, post_eval},
 	{"/health", "GET", BODY_NONE, true, get_health},
@@ -304,26 +308,26 @@ static const struct place {
 	{ROUTE_SESSIONS "{id}", "GET", BODY_NONE, false, session_paths_get},
 	{ROUTE_SESSIONS "{id}", "DELETE", BODY_NONE, false,
 		session_paths_delete},
-	{ROUTE_SESSIONS "{id}/cells", "POST", BODY_JSON, false,
-		session_paths_post_cell},
+	{ROUTE_SESSIONS "{id}/cells", "POST", BODY_JSON,
+		.ask = session_paths_ask_body, .form = REQUEST_CELL},
 	{ROUTE_SESSIONS "{id}/cells/{cell}/events", "GET", BODY_NONE, false,
 		session_paths_get_events},
 	{ROUTE_SESSIONS "{id}/interrupt", "POST", BODY_NONE, false,
 		session_paths_post_interrupt},
 	{ROUTE_SESSIONS "{id}/extend", "POST", BODY_JSON, false,
 		session_paths_post_extend},
-	{ROUTE_SESSIONS "{id}/undo", "POST", BODY_BYTES, false,
-		session_paths_post_undo},
-	{ROUTE_SESSIONS "{id}/reset", "POST", BODY_NONE, false,
-		session_paths_post_reset},
-	{ROUTE_SESSIONS "{id}/files", "GET", BODY_NONE, false,
-		session_paths_get_names},
-	{ROUTE_SESSIONS "{id}/files/{path}", "GET", BODY_NONE, false,
-		session_paths_get_content},
-	{ROUTE_SESSIONS "{id}/files/{path}", "PUT", BODY_BYTES, false,
-		session_paths_put_content},
-	{ROUTE_SESSIONS "{id}/files/{path}", "DELETE", BODY_NONE, false,
-		session_paths_delete_content},
+	{ROUTE_SESSIONS "{id}/undo", "POST", BODY_BYTES,
+		.ask = session_paths_ask_either, .form = REQUEST_UNDO},
+	{ROUTE_SESSIONS "{id}/reset", "POST", BODY_NONE,
+		.ask = session_paths_ask, .form = REQUEST_RESET},
+	{ROUTE_SESSIONS "{id}/files", "GET", BODY_NONE,
+		.ask = session_paths_ask, .form = REQUEST_LIST},
+	{ROUTE_SESSIONS "{id}/files/{path}", "GET", BODY_NONE,
+		.ask = session_paths_ask_file, .form = REQUEST_OPEN},
+	{ROUTE_SESSIONS "{id}/files/{path}", "PUT", BODY_BYTES,
+		.ask = session_paths_ask_file, .form = REQUEST_WRITE},
+	{ROUTE_SESSIONS "{id}/files/{path}", "DELETE", BODY_NONE,
+		.ask = session_paths_ask_file, .form = REQUEST_REMOVE},
 };
 
 _Static_assert(COUNT(places) < TRAFFIC_ROWS, "traffic.c has a row for each");
@@ -564,7 +568,7 @@ void route_whole(void *arg, struct exchange *x)
 	else if (strcmp(p->method, "POST") != 0 ||
 		 !http_field(x, FRAMING_IDEMPOTENCY_KEY) || !http_is_whole(x) ||
 		 begin_repeat(r, x))
-		p->serve(r, x);
+		p->ask ? p->ask(r, x, p->form) : p->serve(r, x);
 }
 
 void route_over(void *arg, struct exchange *x)

@@ -67,13 +67,18 @@ void session_paths_get(struct route *r, struct exchange *x);
 void session_paths_delete(struct route *r, struct exchange *x);
 void session_paths_post_interrupt(struct route *r, struct exchange *x);
 void session_paths_post_extend(struct route *r, struct exchange *x);
-void session_paths_post_cell(struct route *r, struct exchange *x);
 void session_paths_get_events(struct route *r, struct exchange *x);
-void session_paths_post_undo(struct route *r, struct exchange *x);
-void session_paths_post_reset(struct route *r, struct exchange *x);
-void session_paths_get_names(struct route *r, struct exchange *x);
-void session_paths_get_content(struct route *r, struct exchange *x);
-void session_paths_put_content(struct route *r, struct exchange *x);
-void session_paths_delete_content(struct route *r, struct exchange *x);
+
+/* Serve a request of this form: one without fields, one that is in the body,
+ * the one where there is no body and else the other, one about the file that
+ * the path names. */
+void session_paths_ask(
+	struct route *r, struct exchange *x, enum request_form form);
+void session_paths_ask_body(
+	struct route *r, struct exchange *x, enum request_form form);
+void session_paths_ask_either(
+	struct route *r, struct exchange *x, enum request_form form);
+void session_paths_ask_file(
+	struct route *r, struct exchange *x, enum request_form form);
 
 #endif

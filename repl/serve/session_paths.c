@@ -48,8 +48,7 @@ static struct http_session *find_idle(struct route *r, struct exchange *x)
 	return NULL;
 }
 
-/* Serve a request that has a form and no fields. */
-static void serve_form(
+void session_paths_ask(
 	struct route *r, struct exchange *x, enum request_form form)
 {
 	struct request q = {.form = form, .undo = 1};
@@ -59,8 +58,7 @@ static void serve_form(
 		sessions_serve(r->sessions, se, x, &q);
 }
 
-/* Serve a request of this form that is in the body. */
-static void serve_body(
+void session_paths_ask_body(
 	struct route *r, struct exchange *x, enum request_form form)
 {
 	struct request_rules rules = *r->rules;
@@ -91,8 +89,16 @@ static void serve_body(
 	strbuf_free(&why.description);
 }
 
-/* Serve a request of this form about the file that the path names. */
-static void serve_path(
+void session_paths_ask_either(
+	struct route *r, struct exchange *x, enum request_form form)
+{
+	if (http_body(x)->n)
+		session_paths_ask_body(r, x, form);
+	else
+		session_paths_ask(r, x, form);
+}
+
+void session_paths_ask_file(
 	struct route *r, struct exchange *x, enum request_form form)
 {
 	const char *path =
@@ -199,11 +205,6 @@ void session_paths_post_extend(struct route *r, struct exchange *x)
 	strbuf_free(&why.description);
 }
 
-void session_paths_post_cell(struct route *r, struct exchange *x)
-{
-	serve_body(r, x, REQUEST_CELL);
-}
-
 void session_paths_get_events(struct route *r, struct exchange *x)
 {
 	const char *cell = strstr(http_path(x), "/cells/") + 7;
@@ -219,37 +220,4 @@ void session_paths_get_events(struct route *r, struct exchange *x)
 	else if (found < 0)
 		refusal_send(
 			x, 422, "Last-Event-ID is of no event of this cell");
-}
-
-void session_paths_post_undo(struct route *r, struct exchange *x)
-{
-	if (http_body(x)->n)
-		serve_body(r, x, REQUEST_UNDO);
-	else
-		serve_form(r, x, REQUEST_UNDO);
-}
-
-void session_paths_post_reset(struct route *r, struct exchange *x)
-{
-	serve_form(r, x, REQUEST_RESET);
-}
-
-void session_paths_get_names(struct route *r, struct exchange *x)
-{
-	serve_form(r, x, REQUEST_LIST);
-}
-
-void session_paths_get_content(struct route *r, struct exchange *x)
-{
-	serve_path(r, x, REQUEST_OPEN);
-}
-
-void session_paths_put_content(struct route *r, struct exchange *x)
-{
-	serve_path(r, x, REQUEST_WRITE);
-}
-
-void session_paths_delete_content(struct route *r, struct exchange *x)
-{
-	serve_path(r, x, REQUEST_REMOVE);
 }
