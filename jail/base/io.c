@@ -94,6 +94,15 @@ int io_write_full(int fd, const void *buf, size_t n)
 	return 0;
 }
 
+ssize_t io_read_small(int dirfd, const char *path, char *buf, size_t size)
+{
+	auto_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : io_read_full(fd, buf, size - 1);
+
+	buf[n < 0 ? 0 : n] = '\0';
+	return n;
+}
+
 int io_read_file(int dirfd, const char *path, size_t max, char **buf, size_t *n)
 {
 	auto_close int fd =

@@ -92,6 +92,10 @@ int io_write_full(int fd, const void *buf, size_t n);
 int io_read_file(
 	int dirfd, const char *path, size_t max, char **buf, size_t *n);
 
+/* Read a small file, of a longer one the beginning: its length, or -1 with
+ * errno. `buf` always ends with a NUL. */
+ssize_t io_read_small(int dirfd, const char *path, char *buf, size_t size);
+
 /* Send one message of `n` bytes with `nfds` descriptors (borrowed). 0, or -1
  * with errno, never SIGPIPE. Pass MSG_DONTWAIT where the peer may not read: a
  * full queue is EAGAIN then. */

@@ -84,13 +84,11 @@ int procstatus_parse(const char *text, struct procstatus *st)
 
 int procstatus_read(int dirfd, const char *path, struct procstatus *st)
 {
-	auto_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 	char text[4096];
-	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
+	ssize_t n = io_read_small(dirfd, path, text, sizeof(text));
 
 	if (n < 0)
 		return -1;
-	text[n] = '\0';
 	if (procstatus_parse(text, st) == 0)
 		return 0;
 	errno = n == 0 ? ESRCH : EBADMSG;

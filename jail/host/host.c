@@ -533,10 +533,7 @@ void host_fini(struct host *h)
 /* The first line of a file; "" where it cannot be read. */
 static void read_line(const char *path, char *buf, size_t size)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
-
-	buf[n < 0 ? 0 : n] = '\0';
+	io_read_small(AT_FDCWD, path, buf, size);
 	buf[strcspn(buf, "\n")] = '\0';
 }
 

@@ -64,17 +64,6 @@
 /* The tty that stands for a process's own controlling terminal. */
 #define DEV_TTY makedev(5, 0)
 
-/* Read a small file beneath a directory: its length, or -1 with errno. `buf`
- * always ends with a NUL. */
-static ssize_t file_read(int dirfd, const char *path, char *buf, size_t size)
-{
-	auto_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
-	ssize_t r = fd < 0 ? -1 : io_read_full(fd, buf, size - 1);
-
-	buf[r < 0 ? 0 : r] = '\0';
-	return r;
-}
-
 /* True if reading failed because the process is gone. */
 static int is_gone(void)
 {
@@ -286,7 +275,7 @@ static int awaits_child(int thread)
 {
 	char where[64];
 
-	return file_read(thread, "wchan", where, sizeof(where)) > 0 &&
+	return io_read_small(thread, "wchan", where, sizeof(where)) > 0 &&
 	       (strcmp(where, "kernel_clone") == 0 ||
 		       strcmp(where, "wait_for_vfork_done") == 0);
 }
@@ -308,7 +297,7 @@ static int is_held_back(int fd, const struct procstatus *st)
 /* smaps_rollup waits for a lock that the guest can hold. */
 static int rollup_read(int dirfd, char *buf, size_t size)
 {
-	return file_read(dirfd, "smaps_rollup", buf, size) > 0;
+	return io_read_small(dirfd, "smaps_rollup", buf, size) > 0;
 }
 
 /*
@@ -668,7 +657,7 @@ static int epolls_tty(const struct waiter *w, const struct waiter_call *c)
 	int fd;
 
 	snprintf(path, sizeof(path), "fdinfo/%d", (int)c->arg[0]);
-	if (file_read(w->fd, path, buf, sizeof(buf)) <= 0)
+	if (io_read_small(w->fd, path, buf, sizeof(buf)) <= 0)
 		return 0;
 	for (const char *s = buf; (s = strstr(s, "\ntfd:")); s++)
 		if (sscanf(s, " tfd: %d events: %x", &fd, &events) == 2 &&
@@ -712,7 +701,7 @@ static int waiter_waits(const struct waiter *w)
 	struct waiter_call c;
 	uint64_t *a = c.arg;
 
-	if (file_read(w->fd, "syscall", buf, sizeof(buf)) <= 0)
+	if (io_read_small(w->fd, "syscall", buf, sizeof(buf)) <= 0)
 		return -1;
 	if (sscanf(buf,
 		    "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64

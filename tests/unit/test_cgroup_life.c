@@ -218,14 +218,14 @@ static void the_cpu_limit_is_lifted_before_removal(void **state)
 	dir = w->cg.dirs[w->cg.at[CGROUP_CPU]];
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
 	/* control: there was a limit before */
-	assert_true(cgroup_dir_read(AT_FDCWD, path, text, sizeof(text)) > 0);
+	assert_true(io_read_small(AT_FDCWD, path, text, sizeof(text)) > 0);
 	assert_string_not_equal(text, lifted);
 	/* A subdirectory prevents the removal, so that the file can be read. */
 	snprintf(path, sizeof(path), "%s/stays", dir);
 	assert_int_equal(mkdir(path, 0755), 0);
 	assert_int_equal(cgroup_remove(&w->cg, 0, &e), -1);
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	assert_true(cgroup_dir_read(AT_FDCWD, path, text, sizeof(text)) > 0);
+	assert_true(io_read_small(AT_FDCWD, path, text, sizeof(text)) > 0);
 	assert_string_equal(text, lifted);
 	snprintf(path, sizeof(path), "%s/stays", dir);
 	assert_int_equal(rmdir(path), 0);

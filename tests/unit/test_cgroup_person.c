@@ -90,7 +90,7 @@ static void read_weight(const struct persons *p, const struct cgroup *cg,
 	above(path, cg);
 	snprintf(file, sizeof(file), "%s/%s", path,
 		p->w->caps.kind == CGROUP_V2 ? "cpu.weight" : "cpu.shares");
-	assert_true(cgroup_dir_read(AT_FDCWD, file, text, size) > 0);
+	assert_true(io_read_small(AT_FDCWD, file, text, size) > 0);
 }
 
 #define NEED_SHARES(p)                                                         \

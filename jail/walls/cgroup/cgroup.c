@@ -278,7 +278,7 @@ static int64_t number_in(int dir, const char *name)
 	char *end;
 	int64_t v;
 
-	if (cgroup_dir_read(dir, name, buf, sizeof(buf)) <= 0)
+	if (io_read_small(dir, name, buf, sizeof(buf)) <= 0)
 		return -1;
 	v = strtoll(buf, &end, 10);
 	return end == buf ? -1 : v; /* "max" is no number */

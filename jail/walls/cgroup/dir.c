@@ -56,13 +56,6 @@ ssize_t cgroup_dir_reread(int fd, char *buf, size_t size)
 	return r;
 }
 
-ssize_t cgroup_dir_read(int dir, const char *file, char *buf, size_t size)
-{
-	auto_close int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
-
-	return cgroup_dir_reread(fd, buf, size);
-}
-
 int cgroup_dir_set_number(int dir, const char *file, int64_t value)
 {
 	auto_close int fd = openat(dir, file, O_RDWR | O_CLOEXEC);
@@ -89,7 +82,7 @@ int cgroup_dir_set_text(int dir, const char *file, const char *text)
 	char back[64];
 
 	return cgroup_dir_write(dir, file, text) == 0 &&
-	       cgroup_dir_read(dir, file, back, sizeof(back)) > (ssize_t)n &&
+	       io_read_small(dir, file, back, sizeof(back)) > (ssize_t)n &&
 	       !strncmp(back, text, n) && back[n] == '\n';
 }
 
@@ -224,7 +217,7 @@ static void kill_listed(int dir)
 	/* Opened each time: v1 keeps showing an open file the same list. The
 	 * list is longer than this only for thousands of processes, and the
 	 * caller comes again until it is empty. */
-	if (cgroup_dir_read(dir, "cgroup.procs", buf, sizeof(buf)) <= 0)
+	if (io_read_small(dir, "cgroup.procs", buf, sizeof(buf)) <= 0)
 		return;
 	for (char *p = buf, *end; *p; p = *end ? end + 1 : end) {
 		long pid = strtol(p, &end, 10);
@@ -278,7 +271,7 @@ static int lists_unseen(int dir, const char *file)
 {
 	char buf[64];
 
-	return cgroup_dir_read(dir, file, buf, sizeof(buf)) > 0 &&
+	return io_read_small(dir, file, buf, sizeof(buf)) > 0 &&
 	       strtol(buf, NULL, 10) == 0;
 }
 

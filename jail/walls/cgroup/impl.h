@@ -85,8 +85,7 @@ int cgroup_person_is_one(const char *name);
 int cgroup_dir_write(int dir, const char *file, const char *text);
 int cgroup_dir_rewrite(int fd, const char *text);
 
-/* Read a small file: length, or -1 with errno. `buf` always ends with NUL. */
-ssize_t cgroup_dir_read(int dir, const char *file, char *buf, size_t size);
+/* As io_read_small(), of a file that is open. */
 ssize_t cgroup_dir_reread(int fd, char *buf, size_t size);
 
 /* Write a number and read it back, because some hosts accept a limit and

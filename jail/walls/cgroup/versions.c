@@ -259,7 +259,7 @@ static void own_path(char *path, size_t size)
 	char *p;
 
 	path[0] = '\0';
-	if (cgroup_dir_read(AT_FDCWD, "/proc/self/cgroup", buf + 1,
+	if (io_read_small(AT_FDCWD, "/proc/self/cgroup", buf + 1,
 		    sizeof(buf) - 1) <= 0)
 		return;
 	p = strstr(buf, "\n0::");
@@ -285,7 +285,7 @@ static unsigned controllers_of(int dir, const char *file)
 	char *save = NULL;
 	unsigned found = 0;
 
-	if (cgroup_dir_read(dir, file, buf, sizeof(buf)) < 0)
+	if (io_read_small(dir, file, buf, sizeof(buf)) < 0)
 		return 0;
 	for (char *w = strtok_r(buf, " \n", &save); w;
 		w = strtok_r(NULL, " \n", &save))
@@ -338,7 +338,7 @@ static int is_ours(int dir, const pid_t *with, int move)
 	char buf[4096], text[16];
 	char *end;
 
-	if (cgroup_dir_read(dir, "cgroup.procs", buf, sizeof(buf)) < 0)
+	if (io_read_small(dir, "cgroup.procs", buf, sizeof(buf)) < 0)
 		return 0;
 	for (char *p = buf; *p; p = end + 1) {
 		long pid = strtol(p, &end, 10);

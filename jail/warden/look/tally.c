@@ -41,15 +41,12 @@
  * are in VmallocUsed alone. */
 static void look_at_host(struct tally *t)
 {
-	auto_close int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
 	static const char *const keys[] = {"\nAnonPages:", "\nSwapTotal:",
 		"\nSwapFree:", "\nShmem:", "\nSUnreclaim:", "\nVmallocUsed:"};
 	enum { KEYS = COUNT(keys) };
 	int64_t bytes[KEYS], swapped;
 	char text[4096];
-	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
-
-	text[n < 0 ? 0 : n] = '\0';
+	io_read_small(AT_FDCWD, "/proc/meminfo", text, sizeof(text));
 	for (int i = 0; i < KEYS; i++) {
 		const char *at = strstr(text, keys[i]);
 
@@ -145,14 +142,10 @@ static int64_t sockets_bytes(const struct tally *t)
 	int64_t free = t->limit / SOCKETS_DEN;
 	char path[48], text[512];
 	long long n = 0;
-	auto_close int fd = -1;
-	ssize_t got;
 
 	snprintf(path, sizeof(path), "%d/net/sockstat",
 		(int)t->place.procs->self);
-	fd = openat(t->place.procs->proc_fd, path, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	text[got < 0 ? 0 : got] = '\0';
+	io_read_small(t->place.procs->proc_fd, path, text, sizeof(text));
 	if (sscanf(text, "sockets: used %lld", &n) != 1)
 		return 0;
 	n *= socket_bytes(t);
