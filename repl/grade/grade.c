@@ -287,15 +287,11 @@ static int begin_job(struct grade *g, struct graded *j, struct err *e)
 static void start_jail(struct grade *g, struct graded *j)
 {
 	struct err e = {0};
-	int r = pool_take(g->pool, 0, SPEC_PROGRAM, &j->jail, &e);
 
-	if (r == 0)
+	if (pool_take(g->pool, 0, SPEC_PROGRAM, &j->jail, &e) == 0)
 		return;
 	j->runs = true;
-	if (r < 0)
-		run_fail(&j->run, &j->request, &e);
-	else
-		run_begin(&j->run, j->jail, &j->request, g->with.cfg);
+	run_begin(&j->run, j->jail, &j->request, g->with.cfg, &e);
 }
 
 /* See to it that as many jobs run as may. How many there are, or -1 with e. */

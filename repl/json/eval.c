@@ -111,13 +111,10 @@ static struct jail *run_alone(
 	struct err why = {0};
 
 	ev->mode = run_mode(q);
-	if (pool_await(ev->pool, (unsigned)q->python, ev->mode, &j, &why) < 0) {
-		run_fail(r, q, &why);
-	} else {
-		if (stream_may_go_on(&s->in))
-			pool_want(ev->pool, 0, ev->mode, 1, 0);
-		run_begin(r, j, q, ev->cfg);
-	}
+	pool_await(ev->pool, (unsigned)q->python, ev->mode, &j, &why);
+	if (j && stream_may_go_on(&s->in))
+		pool_want(ev->pool, 0, ev->mode, 1, 0);
+	run_begin(r, j, q, ev->cfg, &why);
 	while (!run_is_over(r))
 		run_wait(r);
 	return j;

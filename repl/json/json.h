@@ -621,13 +621,11 @@ struct run {
 #define RUN_OUTPUT_MAX 1000000
 
 /* Begin to run a request in `j`, a session of run_mode(), which may still be
- * building. Its home can be read after the run unless r->how is RUN_FAILED. All
- * is borrowed until run_fini(), which the caller may call at any time. */
+ * building. NULL: there is none because of `e`, and the run has failed. Its
+ * home can be read after the run unless r->how is RUN_FAILED. All but `e` is
+ * borrowed until run_fini(), which the caller may call at any time. */
 void run_begin(struct run *r, struct jail *j, const struct request *q,
-	const struct config *cfg);
-
-/* Fail a request for which there is no jail. */
-void run_fail(struct run *r, const struct request *q, const struct err *e);
+	const struct config *cfg, const struct err *e);
 
 bool run_is_over(const struct run *r);
 

@@ -304,33 +304,27 @@ bool run_is_lost(const struct run *r)
 }
 
 void run_begin(struct run *r, struct jail *j, const struct request *q,
-	const struct config *cfg)
+	const struct config *cfg, const struct err *e)
 {
 	*r = (struct run){.in = -1,
 		.request = q,
 		.max = (uint64_t)cfg->limits.output_bytes,
 		.due_ms = now_ms() + SILENCE_MS,
+		.drive = {.file = -1},
 		.out = {.fd = -1},
 		.err_out = {.fd = -1},
 		.report = {.fd = -1}};
+	if (!j) {
+		r->how = RUN_FAILED;
+		r->gone = true;
+		r->err = *e;
+		return;
+	}
 	if (r->max > RUN_OUTPUT_MAX && q->form != REQUEST_PROGRAM)
 		r->max = RUN_OUTPUT_MAX;
 	drive_open(&r->drive, j, cfg, NULL, handlers, r);
 	/* The jail may be built already. */
 	take_events(r);
-}
-
-void run_fail(struct run *r, const struct request *q, const struct err *e)
-{
-	*r = (struct run){.how = RUN_FAILED,
-		.gone = true,
-		.request = q,
-		.err = *e,
-		.drive = {.file = -1},
-		.in = -1,
-		.out = {.fd = -1},
-		.err_out = {.fd = -1},
-		.report = {.fd = -1}};
 }
 
 void run_fini(struct run *r)

@@ -413,10 +413,7 @@ static void start_job(struct jobs *s, struct job *j)
 	stop_waiting(s, j);
 	s->running++;
 	j->runs = true;
-	if (r < 0)
-		run_fail(&j->run, &j->request, &e);
-	else
-		run_begin(&j->run, j->jail, &j->request, s->rules.cfg);
+	run_begin(&j->run, j->jail, &j->request, s->rules.cfg, &e);
 	if (run_is_over(&j->run))
 		settle_job(s, j);
 }
