@@ -132,11 +132,6 @@ static bool is_dir(int dir, const struct dirent *entry)
 	return fstatat(dir, entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void complete_host(struct session *s, const char *word, char open,
 	bool only_dirs, struct complete_list *out)
 {
@@ -171,7 +166,8 @@ static void complete_host(struct session *s, const char *word, char open,
 	}
 	closedir(d);
 	if (out->count)
-		qsort(out->items, out->count, sizeof(*out->items), by_name);
+		qsort(out->items, out->count, sizeof(*out->items),
+			strlist_compare);
 }
 
 /* Add files of the home. `target`: the word follows a file of :download, so it

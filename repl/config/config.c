@@ -630,18 +630,6 @@ static void add_name(struct merge *m, struct strlist *names, const char *name)
 		out_of_memory(m, name);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void sort_names(struct strlist *names)
-{
-	if (names->n)
-		qsort(names->items, names->n, sizeof(*names->items),
-			compare_names);
-}
-
 static bool is_fragment(const char *name)
 {
 	size_t n = strlen(name);
@@ -676,7 +664,7 @@ static void load_fragments(struct merge *m, int fd, const char *dir)
 	else if (found.n > FRAGMENTS_MAX)
 		config_errors_add(m->errors, dir, "expected at most %d files",
 			FRAGMENTS_MAX);
-	sort_names(&found);
+	strlist_sort(&found);
 	for (size_t i = 0; i < found.n && found.n <= FRAGMENTS_MAX; i++)
 		load_file(m, fd, dir, found.items[i], CONFIG_TRUST_SYSTEM);
 	strlist_fini(&found);
@@ -699,7 +687,7 @@ static void load_dir(
 		load_fragments(m, fd, dir);
 		return;
 	}
-	sort_names(people);
+	strlist_sort(people);
 	for (size_t i = 0; i < people->n; i++) {
 		snprintf(file, sizeof(file), "%s.conf", people->items[i]);
 		load_file(m, fd, dir, file, CONFIG_TRUST_SYSTEM);

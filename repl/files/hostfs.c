@@ -438,11 +438,6 @@ static void walk_pattern(
 	}
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
 	struct strlist *out, struct err *e)
 {
@@ -453,7 +448,6 @@ int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
 	if (!expanded)
 		return err_errno(e, "match %s", pattern);
 	walk_pattern(&g, 0, expanded, 0);
-	if (out->n)
-		qsort(out->items, out->n, sizeof(*out->items), by_name);
+	strlist_sort(out);
 	return 0;
 }

@@ -43,11 +43,6 @@ static int open_dir(int dir, const char *name)
 	return open_entry(dir, name, O_RDONLY | O_DIRECTORY);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* The next entry that does not begin with a dot; NULL with errno, which is 0 at
  * the end. */
 static const char *next_entry(DIR *d)
@@ -77,8 +72,7 @@ static int list_names(int fd, struct strlist *names)
 	}
 	code = errno;
 	closedir(d);
-	if (names->n)
-		qsort(names->items, names->n, sizeof(*names->items), by_name);
+	strlist_sort(names);
 	errno = code;
 	return code ? -1 : 0;
 }

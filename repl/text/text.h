@@ -189,6 +189,18 @@ static inline bool strlist_has(const struct strlist *l, const char *s)
 	return i < l->n;
 }
 
+/* For qsort(): the order of two strings, by bytes in any locale. */
+static inline int strlist_compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static inline void strlist_sort(struct strlist *l)
+{
+	if (l->n)
+		qsort(l->items, l->n, sizeof(*l->items), strlist_compare);
+}
+
 /* Free the items and empty the list. */
 static inline void strlist_fini(struct strlist *l)
 {
