@@ -576,21 +576,17 @@ static void add_cells_answer(struct calls *c, struct strbuf *b)
 	strbuf_free(&s);
 }
 
-static void add_file_list(struct calls *c, struct strbuf *b)
+static void add_file_list(
+	struct calls *c, struct strbuf *b, struct strbuf *structured)
 {
-	struct strbuf s = {0}, text = {0};
+	struct strbuf text = {0};
 
-	resource_add_files(&s, &text, cells_files(c->cells), c->q.pattern);
-	emit_open(b, "content", '[');
+	resource_add_files(
+		structured, &text, cells_files(c->cells), c->q.pattern);
 	if (text.n)
 		add_text(b, text.s, text.n);
 	else
 		add_line(b, "no files");
-	emit_close(b, ']');
-	emit_key(b, "structuredContent");
-	strbuf_add(b, s.s, s.n);
-	emit_bool(b, "isError", false);
-	strbuf_free(&s);
 	strbuf_free(&text);
 }
 
@@ -598,13 +594,8 @@ static int add_file_content(struct calls *c, struct strbuf *b, struct err *e)
 {
 	auto_close int fd = cells_take_file(c->cells);
 
-	emit_open(b, "content", '[');
-	if (resource_add(
-		    b, fd, c->path, &c->cfg->limits, RESOURCE_AS_BLOCK, e) < 0)
-		return -1;
-	emit_close(b, ']');
-	emit_bool(b, "isError", false);
-	return 0;
+	return resource_add(
+		b, fd, c->path, &c->cfg->limits, RESOURCE_AS_BLOCK, e);
 }
 
 static void add_written_file(struct calls *c, struct strbuf *b)
@@ -612,37 +603,41 @@ static void add_written_file(struct calls *c, struct strbuf *b)
 	char text[64];
 
 	text_count(text, sizeof(text), c->q.files[0].n, "byte", NULL);
-	emit_open(b, "content", '[');
 	add_line(b, strcat(text, " written"));
-	emit_close(b, ']');
-	emit_bool(b, "isError", false);
 }
 
 static void add_last_pictures(struct calls *c, struct strbuf *b)
 {
-	size_t before;
+	size_t before = b->n;
 
-	emit_open(b, "content", '[');
-	before = b->n;
 	add_pictures(c, b, CALLS_ANSWER_MAX);
 	if (b->n == before)
 		add_line(b, "the last cell has no pictures");
-	emit_close(b, ']');
-	emit_bool(b, "isError", false);
 }
 
 /* Answer a tool that runs no code: files, pictures. */
 static int add_resource_answer(struct calls *c, struct strbuf *b, struct err *e)
 {
+	struct strbuf structured = {0};
+	int r = 0;
+
+	emit_open(b, "content", '[');
 	if (c->tool == TOOLS_READ_FILE)
-		return add_file_content(c, b, e);
-	if (c->tool == TOOLS_LIST_FILES)
-		add_file_list(c, b);
+		r = add_file_content(c, b, e);
+	else if (c->tool == TOOLS_LIST_FILES)
+		add_file_list(c, b, &structured);
 	else if (c->tool == TOOLS_WRITE_FILE)
 		add_written_file(c, b);
 	else
 		add_last_pictures(c, b);
-	return 0;
+	emit_close(b, ']');
+	if (structured.n) {
+		emit_key(b, "structuredContent");
+		strbuf_add(b, structured.s, structured.n);
+	}
+	emit_bool(b, "isError", false);
+	strbuf_free(&structured);
+	return r;
 }
 
 static void note_refusal(struct calls *c)
