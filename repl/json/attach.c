@@ -301,10 +301,10 @@ int attach_timeout_ms(const struct attach *a, int *fd)
 	return waits && left > 0 ? (int)left : 0;
 }
 
-const char *attach_files(struct strbuf *b, struct drive *d,
-	const struct attach_rules *rules, bool kind)
+const char *attach_files(
+	struct strbuf *b, struct drive *d, const struct attach_rules *rules)
 {
-	struct attach *a = attach_begin(b, d, rules, kind);
+	struct attach *a = attach_begin(b, d, rules, true);
 	const char *why;
 
 	if (!a)

@@ -119,16 +119,17 @@ struct attach_rules {
 	bool empty;			  /* the home is empty */
 };
 
-/* Append `{"path", "size", "content"}`, or with a store `{"path", "size",
- * "file_id"}`, of each file, with commas between; `kind` adds "kind". NULL; or
- * why no files are appended, in snekbox's words. The files of d->files are
- * taken: the home was listed before. */
-const char *attach_files(struct strbuf *b, struct drive *d,
-	const struct attach_rules *rules, bool kind);
+/* Append `{"path", "size", "content", "kind"}`, or with a store "file_id" in
+ * place of the content, of each file, with commas between. NULL; or why no
+ * files are appended, in snekbox's words. The files of d->files are taken: the
+ * home was listed before. */
+const char *attach_files(
+	struct strbuf *b, struct drive *d, const struct attach_rules *rules);
 
-/* The same in steps, for a caller that serves other requests, too.
- * attach_begin() returns NULL when out of memory. attach_turn() has the home
- * listed; it returns true at the end, with *why as above. */
+/* The same in steps, for a caller that serves other requests, too, and, without
+ * `kind`, leaves out "kind". attach_begin() returns NULL when out of memory.
+ * attach_turn() has the home listed; it returns true at the end, with *why as
+ * above. */
 struct attach *attach_begin(struct strbuf *b, struct drive *d,
 	const struct attach_rules *rules, bool kind);
 bool attach_turn(struct attach *a, const char **why);

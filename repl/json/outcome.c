@@ -118,7 +118,7 @@ static const char *add_files(struct cells *c, struct strbuf *b)
 	const char *why;
 
 	emit_open(b, "files", '[');
-	why = attach_files(b, cells_drive(c), &rules, true);
+	why = attach_files(b, cells_drive(c), &rules);
 	emit_close(b, ']');
 	return why;
 }

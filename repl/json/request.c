@@ -85,12 +85,11 @@ static int check_type(
 					    : refuse_value(why, v, names[type]);
 }
 
-/* Check every item of a list. The last mistake counts. */
-static int check_items(
-	struct request_refusal *why, const json_t *list, json_type type)
+/* Check the items of a list. The last mistake counts. */
+static int check_strings(struct request_refusal *why, const json_t *list)
 {
 	for (size_t i = json_array_size(list); i-- > 0;)
-		if (check_type(why, json_array_get(list, i), type) < 0)
+		if (check_type(why, json_array_get(list, i), JSON_STRING) < 0)
 			return -1;
 	return 0;
 }
@@ -158,7 +157,7 @@ static int check_snekbox(struct request_refusal *why, const json_t *root)
 			JSON_STRING) < 0 ||
 		check_type(why, args, JSON_ARRAY) < 0 ||
 		check_files_items(why, files) < 0 ||
-		check_items(why, args, JSON_STRING) < 0)
+		check_strings(why, args) < 0)
 		return -1;
 	return check_files(why, files);
 }

@@ -77,13 +77,11 @@ static int end_mistakes(struct mistakes *m)
 	return m->n ? UNPROCESSABLE : 0;
 }
 
-void execute_add_missing(struct strbuf *b, const char *field)
+void execute_add_no_file(struct strbuf *b)
 {
 	struct mistakes m = {.b = b};
-	char where[64];
 
-	snprintf(where, sizeof(where), ", \"%s\"", field);
-	add_mistake(&m, "missing", where, "Field required", NULL);
+	add_mistake(&m, "missing", ", \"file\"", "Field required", NULL);
 	end_mistakes(&m);
 }
 

@@ -251,26 +251,22 @@ size_t jobs_waiting(const struct jobs *s)
 
 /* ---- the answer ---- */
 
-/* Say why there is no answer, in the words that clients of the path expect. */
-static void refuse_job(struct job *j, const char *title, const char *why)
+/* The jail failed: say so, in the words that clients of the path expect. 503
+ * where nothing has run: the client may ask again, or a proxy another host. */
+static int answer_failure(struct job *j)
 {
+	static const char title[] = "The jail failed";
+	const char *why = j->run.err.msg;
 	char text[1400];
 
+	if (run_is_up(&j->run) && j->request.form == REQUEST_SNEKBOX)
+		return 200;
 	snprintf(text, sizeof(text), "%s: %s", title, why);
 	j->text.n = 0;
 	if (j->stores)
 		execute_add_detail(&j->text, text, strlen(text));
 	else
 		answer_add_refusal(&j->text, title, why, strlen(why));
-}
-
-/* The jail failed. 503 where nothing has run: the client may ask again, or a
- * proxy another host. */
-static int answer_failure(struct job *j)
-{
-	if (run_is_up(&j->run) && j->request.form == REQUEST_SNEKBOX)
-		return 200;
-	refuse_job(j, "The jail failed", j->run.err.msg);
 	if (run_has_begun(&j->run))
 		return 500;
 	http_add_header(j->exchange, "Retry-After", "1");

@@ -160,8 +160,8 @@ void execute_add_detail(struct strbuf *b, const char *words, size_t n);
 /* Append the detail for a body that is no JSON, by its type. */
 void execute_add_no_object(struct strbuf *b);
 
-/* Append the detail for a field that is missing in the body. */
-void execute_add_missing(struct strbuf *b, const char *field);
+/* Append the detail for a body in which the file is missing. */
+void execute_add_no_file(struct strbuf *b);
 
 /* ---- span.c ---- */
 

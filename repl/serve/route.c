@@ -177,7 +177,7 @@ static void post_file(struct route *r, struct exchange *x)
 		break;
 	}
 	if (!f) {
-		execute_add_missing(&b, "file");
+		execute_add_no_file(&b);
 		http_answer(x, 422, HTTP_JSON, &b);
 	} else if (store_finish(r->store, f, *name ? name : "unnamed") < 0) {
 		store_release(r->store, f);
