@@ -205,8 +205,8 @@ void rundir_look(int dir, int id, int sock, pid_t *pid, int64_t *began);
 /* Remove the socket of a session that ends. */
 void rundir_remove(int dir, int id);
 
-/* List the ids in a directory, sorted; at most `max`. Their number. */
-size_t rundir_list(int dir, int *ids, size_t max);
+/* List the ids in a directory, sorted. Their number. */
+size_t rundir_list(int dir, int ids[static RUNDIR_IDS]);
 
 /* ---- control.c ---- */
 
@@ -269,9 +269,9 @@ void control_drop(struct control_request *v);
  * The connection stays open. 0, or -1 with errno. */
 int control_hand(int client, int fd, const char *why);
 
-/* Answer with a number, and keep the connection (returned; the caller closes).
- * It wakes us when the peer sends or leaves, or when it can take more. */
-int control_keep(struct control *d, struct control_request *v, int number);
+/* Tell a watcher that it may, and keep the connection (returned; the caller
+ * closes). It wakes us when the peer sends or leaves, or can take more. */
+int control_keep(struct control *d, struct control_request *v);
 
 /* True if the peer of that connection has neither left nor sent anything. */
 bool control_listens(int kept);

@@ -395,13 +395,13 @@ int control_hand(int client, int fd, const char *why)
 	return io_send_fds(client, &a, sizeof(a), &fd, fd >= 0, MSG_DONTWAIT);
 }
 
-int control_keep(struct control *d, struct control_request *v, int number)
+int control_keep(struct control *d, struct control_request *v)
 {
 	struct epoll_event ev = {
 		.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = v->fd};
 	int kept = fd_take(&v->fd);
 
-	send_answer(kept, ATTACH_OK, number, NULL, NULL);
+	send_answer(kept, ATTACH_OK, WATCHER_STREAM, NULL, NULL);
 	epoll_ctl(d->events, EPOLL_CTL_ADD, kept, &ev);
 	control_drop(v);
 	return kept;

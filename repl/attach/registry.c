@@ -106,7 +106,7 @@ static int add_server(
 static int add_dir(struct registry *r, int dir, uid_t uid, const char *user)
 {
 	int ids[RUNDIR_IDS];
-	size_t n = rundir_list(dir, ids, RUNDIR_IDS);
+	size_t n = rundir_list(dir, ids);
 
 	for (size_t i = 0; i < n; i++) {
 		bool server = ids[i] > RUNDIR_SESSIONS;

@@ -216,7 +216,7 @@ static int number_of(const char *name)
 	return n > 0 && n <= RUNDIR_IDS && !strcmp(again, name) ? n : 0;
 }
 
-size_t rundir_list(int dir, int *ids, size_t max)
+size_t rundir_list(int dir, int ids[static RUNDIR_IDS])
 {
 	DIR *d = io_list(dir);
 	const struct dirent *de;
@@ -224,7 +224,7 @@ size_t rundir_list(int dir, int *ids, size_t max)
 
 	if (!d)
 		return 0;
-	while (n < max && (de = readdir(d)))
+	while (n < RUNDIR_IDS && (de = readdir(d)))
 		if (number_of(de->d_name))
 			ids[n++] = number_of(de->d_name);
 	closedir(d);
@@ -237,7 +237,7 @@ size_t rundir_list(int dir, int *ids, size_t max)
 static bool has_session(int dir, uid_t uid)
 {
 	int ids[RUNDIR_IDS];
-	size_t n = rundir_list(dir, ids, RUNDIR_IDS), dead = 0;
+	size_t n = rundir_list(dir, ids), dead = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		auto_close int sock = connect_to_persons(dir, ids[i], uid);

@@ -145,7 +145,7 @@ int script_save(
 {
 	auto_free char *path = hostfs_expand(s->host, line->words[0].s);
 	struct strbuf b = {0};
-	char size[TEXT_HUMAN], safe[300];
+	char size[TEXT_HUMAN], safe[300], saved[400];
 	int r;
 
 	add_cells(s, &b);
@@ -156,8 +156,9 @@ int script_save(
 	if (r == 0) {
 		s->saved = s->cell_no;
 		text_safe(safe, sizeof(safe), path, strlen(path));
-		session_printf(
-			s, "cells  %s  → %s\n", text_size(size, b.n), safe);
+		snprintf(saved, sizeof(saved), "cells  %s  → %s\n",
+			text_size(size, b.n), safe);
+		session_print(s, saved, strlen(saved));
 	}
 	if (r == 0 && record_gone(s->record))
 		session_frame(s,

@@ -411,7 +411,7 @@ static int open_target(
 	auto_free char *dir = hostfs_expand(d->t->host, to ? to : ".");
 	size_t len;
 
-	*place = dir ? hostfs_place(d->t->host, HOSTFS_WRITE, dir) : NULL;
+	*place = dir ? hostfs_place(d->t->host, dir) : NULL;
 	if (!*place)
 		return err_errno(e, "download");
 	d->root = hostfs_open_dir(d->t->host, HOSTFS_WRITE, dir, e);

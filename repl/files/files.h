@@ -105,10 +105,9 @@ int hostfs_open_beneath(const struct hostfs *h, int dir, const char *path,
 /* Words for a file that is not regular: "is a FIFO, not a regular file". */
 const char *hostfs_kind(mode_t mode);
 
-/* The name of a directory for a message: in a locked session the full path.
- * Caller frees; NULL: no memory. */
-char *hostfs_place(
-	const struct hostfs *h, enum hostfs_use use, const char *path);
+/* The name of a directory to write to, for a message: in a locked session the
+ * full path. Caller frees; NULL: no memory. */
+char *hostfs_place(const struct hostfs *h, const char *path);
 
 /* True if hostfs_open_dir() can open the directory. */
 bool hostfs_is_dir(

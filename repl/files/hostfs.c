@@ -139,12 +139,11 @@ static int make_absolute(const struct hostfs *h, enum hostfs_use use,
 	return path_clean(full, true);
 }
 
-char *hostfs_place(
-	const struct hostfs *h, enum hostfs_use use, const char *path)
+char *hostfs_place(const struct hostfs *h, const char *path)
 {
 	char full[FULL_MAX];
 
-	if (!h->locked || make_absolute(h, use, path, full) < 0)
+	if (!h->locked || make_absolute(h, HOSTFS_WRITE, path, full) < 0)
 		return strdup(path);
 	return strdup(full);
 }

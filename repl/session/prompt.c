@@ -60,8 +60,7 @@ static void write_python_name(const struct session *s, char *buf, size_t size)
 
 /* Write when the session ends by session.until; in an exam, or without one,
  * nothing. */
-static void write_until(
-	const struct session *s, const char *before, char *buf, size_t size)
+static void write_until(const struct session *s, char *buf, size_t size)
 {
 	struct limits day = {.until_s = s->cfg->limits.until_s};
 	char moment[TEXT_HUMAN];
@@ -69,7 +68,7 @@ static void write_until(
 	exam_end_day(s->cfg, &day);
 	*buf = '\0';
 	if (day.until_daily)
-		snprintf(buf, size, "%s%s", before,
+		snprintf(buf, size, " · until %s",
 			text_moment(moment, day.until_s, time(NULL), false));
 }
 
@@ -93,7 +92,7 @@ static void print_banner(struct session *s)
 	write_python_name(s, python, sizeof(python));
 	snprintf(first, sizeof(first), "cellblock %s · %s in a jail: %s, %s",
 		CELLBLOCK_VERSION, python, net, files);
-	write_until(s, " · until ", until, sizeof(until));
+	write_until(s, until, sizeof(until));
 	snprintf(second, sizeof(second),
 		"%s · %s · %s a cell · home %s, in memory only%s · :help",
 		text_size(memory, (uint64_t)l->memory_bytes),

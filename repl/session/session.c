@@ -58,20 +58,6 @@ void session_print(struct session *s, const char *text, size_t n)
 	strbuf_free(&b);
 }
 
-void session_printf(struct session *s, const char *fmt, ...)
-{
-	char *text;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	if (text)
-		session_print(s, text, strlen(text));
-	free(text);
-}
-
 /* If output does not go to a terminal, frame lines go to standard error. */
 void session_frame(struct session *s, const char *fmt, ...)
 {

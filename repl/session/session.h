@@ -178,8 +178,6 @@ void session_refuse(struct session *s, const struct err *e);
 
 /* Print text that is safe for a terminal; lines end with "\n". */
 void session_print(struct session *s, const char *text, size_t n);
-void session_printf(struct session *s, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* Print foreign text of many lines, each made safe. */
 void session_print_foreign(struct session *s, const char *text, size_t n);

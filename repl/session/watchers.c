@@ -249,7 +249,7 @@ const struct watchers_who *watchers_begin(struct session *s,
 	}
 	w->who.root = v->uid != geteuid();
 	memcpy(w->who.from, v->request.from, sizeof(w->who.from));
-	w->fd = control_keep(s->control, v, WATCHER_STREAM);
+	w->fd = control_keep(s->control, v);
 	log_attach(s->log,
 		w->who.root ? "watched by root" : "watched by the person",
 		w->who.from);
