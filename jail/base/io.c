@@ -103,24 +103,33 @@ ssize_t io_read_small(int dirfd, const char *path, char *buf, size_t size)
 	return n;
 }
 
+int io_read_some(int fd, size_t max, char **buf, size_t *n)
+{
+	char *b = malloc(max + 1);
+	ssize_t r = b ? io_read_full(fd, b, max) : -1;
+
+	if (r < 0) {
+		free(b);
+		return -1;
+	}
+	b[r] = '\0';
+	*buf = b;
+	*n = (size_t)r;
+	return 0;
+}
+
 int io_read_file(int dirfd, const char *path, size_t max, char **buf, size_t *n)
 {
 	auto_close int fd =
 		openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	auto_free char *b = malloc(max + 2);
-	ssize_t r;
+	auto_free char *b = NULL;
 
-	if (fd < 0 || !b)
+	if (fd < 0 || io_read_some(fd, max + 1, &b, n) < 0)
 		return -1;
-	r = io_read_full(fd, b, max + 1);
-	if (r < 0)
-		return -1;
-	if ((size_t)r > max) {
+	if (*n > max) {
 		errno = EFBIG;
 		return -1;
 	}
-	b[r] = '\0';
-	*n = (size_t)r;
 	*buf = b;
 	b = NULL;
 	return 0;

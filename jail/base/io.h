@@ -87,8 +87,11 @@ ssize_t io_read_full(int fd, void *buf, size_t n);
 /* Write all `n` bytes: 0, or -1 with errno. Restarts and waits likewise. */
 int io_write_full(int fd, const void *buf, size_t n);
 
-/* Read a whole file of at most `max` bytes into *buf, with a NUL behind its *n
- * bytes (caller frees). 0, or -1 with errno; EFBIG for a larger file. */
+/* Read at most `max` bytes, or to the end of file, into *buf, with a NUL behind
+ * its *n bytes (caller frees). 0, or -1 with errno. */
+int io_read_some(int fd, size_t max, char **buf, size_t *n);
+
+/* The same of a whole file. EFBIG for one that is larger. */
 int io_read_file(
 	int dirfd, const char *path, size_t max, char **buf, size_t *n);
 

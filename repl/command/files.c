@@ -391,21 +391,19 @@ int files_show(
 	auto_close int fd = jail_home_open(s->jail, name, e);
 	auto_free char *buf = NULL;
 	char safe[256];
-	ssize_t n;
+	size_t n;
 
 	if (fd < 0)
 		return -1;
-	buf = malloc(SHOW_MAX);
-	n = buf ? io_read_full(fd, buf, SHOW_MAX) : -1;
-	if (n < 0)
+	if (io_read_some(fd, SHOW_MAX, &buf, &n) < 0)
 		return err_errno(e, "read %s", name);
-	if (is_image(buf, (size_t)n)) {
+	if (is_image(buf, n)) {
 		/* Only a process in the jail decodes the image. */
 		fd_drop(&fd);
 		text_safe(safe, sizeof(safe), name, strlen(name));
 		return cell_show_image(s, name, safe, e);
 	}
-	page_show(s, buf, (size_t)n);
+	page_show(s, buf, n);
 	if (n == SHOW_MAX)
 		session_frame(s, "only the beginning is shown");
 	return 0;

@@ -25,8 +25,7 @@ static char *read_script(
 	auto_free char *path = hostfs_expand(s->host, name);
 	auto_close int fd = -1;
 	struct stat st;
-	ssize_t r;
-	char *buf;
+	char *buf = NULL;
 
 	fd = path ? hostfs_open_file(s->host, path, &st, e)
 		  : err_errno(e, "load %s", name);
@@ -40,17 +39,12 @@ static char *read_script(
 		err_set(e, "%s is larger than files.max_file", path);
 		return NULL;
 	}
-	buf = malloc((size_t)st.st_size + 1);
-	r = buf ? io_read_full(fd, buf, (size_t)st.st_size) : -1;
-	if (r < 0)
+	if (io_read_some(fd, (size_t)st.st_size, &buf, n) < 0) {
 		err_errno(e, "read %s", path);
-	else if (coding_check(buf, (size_t)r, path, e) < 0)
-		r = -1;
-	if (r < 0) {
+	} else if (coding_check(buf, *n, path, e) < 0) {
 		free(buf);
-		return NULL;
+		buf = NULL;
 	}
-	*n = (size_t)r;
 	return buf;
 }
 

@@ -127,20 +127,13 @@ static int file_read(
 {
 	struct stat st;
 	auto_close int fd = file_open(h, O_RDONLY, &st, e);
-	auto_free char *buf = NULL;
-	ssize_t r;
 
 	*s = NULL;
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -1;
-	buf = malloc((size_t)st.st_size + 1);
-	r = buf ? io_read_full(fd, buf, (size_t)st.st_size) : -1;
-	if (r < 0)
-		return err_errno(e, "read %s", h->name);
-	*s = buf;
-	buf = NULL;
-	*n = (size_t)r;
-	return 0;
+	return io_read_some(fd, (size_t)st.st_size, s, n) < 0
+		       ? err_errno(e, "read %s", h->name)
+		       : 0;
 }
 
 /* Open and lock the file that has the name. Between open and lock another

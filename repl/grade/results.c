@@ -63,7 +63,6 @@ static int read_lines(struct results *r, const char *path, struct err *e)
 {
 	auto_free char *text = NULL;
 	struct stat st;
-	ssize_t got;
 	size_t at = 0, n;
 
 	if (fstat(r->fd, &st) < 0)
@@ -72,11 +71,8 @@ static int read_lines(struct results *r, const char *path, struct err *e)
 		return err_set(e, "%s is no regular file", path);
 	if (st.st_size > BYTES_MAX)
 		return err_set(e, "%s is larger than any results", path);
-	text = malloc((size_t)st.st_size + 1);
-	got = text ? io_read_full(r->fd, text, (size_t)st.st_size) : -1;
-	if (got < 0)
+	if (io_read_some(r->fd, (size_t)st.st_size, &text, &n) < 0)
 		return err_errno(e, "read %s", path);
-	n = (size_t)got;
 	for (int line = 1; at < n; line++) {
 		const char *nl = memchr(text + at, '\n', n - at);
 

@@ -43,26 +43,20 @@ static int read_text(
 	int fd, const char *path, char **text, size_t *n, struct err *e)
 {
 	struct stat before, after;
-	ssize_t got;
 
 	if (fstat(fd, &before) < 0)
 		return err_errno(e, "read %s", path);
 	if (check_file(&before, path, e) < 0)
 		return -1;
-	*text = malloc(TOKENS_FILE_MAX + 2);
-	if (!*text)
+	if (io_read_some(fd, TOKENS_FILE_MAX + 1, text, n) < 0 ||
+		fstat(fd, &after) < 0)
 		return err_errno(e, "read %s", path);
-	got = io_read_full(fd, *text, TOKENS_FILE_MAX + 1);
-	if (got < 0 || fstat(fd, &after) < 0)
-		return err_errno(e, "read %s", path);
-	if (got > TOKENS_FILE_MAX)
+	if (*n > TOKENS_FILE_MAX)
 		return err_set(
 			e, "%s is larger than %d bytes", path, TOKENS_FILE_MAX);
-	if (got != before.st_size ||
+	if ((off_t)*n != before.st_size ||
 		!is_same_time(&before.st_mtim, &after.st_mtim))
 		return err_set(e, "%s changed while we read it", path);
-	(*text)[got] = '\0';
-	*n = (size_t)got;
 	return 0;
 }
 
