@@ -47,11 +47,19 @@ static void add_words(struct verdict_line *l, const char *fmt, ...)
 		l->n += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* Begin the next part. */
-static void begin_part(struct verdict_line *l)
+static void add_part(struct verdict_line *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Add the next part, behind a dot. */
+static void add_part(struct verdict_line *l, const char *fmt, ...)
 {
-	if (l->n)
-		add_words(l, " · ");
+	char words[VERDICT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(words, sizeof(words), fmt, ap);
+	va_end(ap);
+	add_words(l, "%s%s", l->n ? " · " : "", words);
 }
 
 static struct verdict_line begin_line(char *buf)
@@ -69,39 +77,39 @@ static void add_limit(
 	case LIMIT_NONE:
 		return;
 	case LIMIT_WALL:
-		add_words(l, "time limit: %s", text_time(h, lim->cell_wall_ms));
+		add_part(l, "time limit: %s", text_time(h, lim->cell_wall_ms));
 		return;
 	case LIMIT_CPU:
-		add_words(l, "CPU limit: %s", text_time(h, lim->cell_cpu_ms));
+		add_part(l, "CPU limit: %s", text_time(h, lim->cell_cpu_ms));
 		return;
 	case LIMIT_MEMORY:
-		add_words(l, "memory limit: %s",
+		add_part(l, "memory limit: %s",
 			text_size(h, (uint64_t)lim->memory_bytes));
 		return;
 	case LIMIT_PROCESSES:
-		add_words(l, "process limit: %d", lim->processes);
+		add_part(l, "process limit: %d", lim->processes);
 		return;
 	case LIMIT_PERSON:
-		add_words(l, "Ctrl-C three times");
+		add_part(l, "Ctrl-C three times");
 		return;
 	case LIMIT_IDLE:
-		add_words(l, "idle limit: %s", text_time(h, lim->idle_ms));
+		add_part(l, "idle limit: %s", text_time(h, lim->idle_ms));
 		return;
 	case LIMIT_LIFETIME:
-		add_words(l, "lifetime limit: %s",
+		add_part(l, "lifetime limit: %s",
 			text_time(h, lim->lifetime_ms));
 		return;
 	case LIMIT_ALL:
-		add_words(l, "no memory is left for all sessions together");
+		add_part(l, "no memory is left for all sessions together");
 		return;
 	case LIMIT_EXAM:
-		add_words(l, "the exam has ended");
+		add_part(l, "the exam has ended");
 		return;
 	case LIMIT_UNTIL:
-		add_words(l, "all sessions end at this time of day");
+		add_part(l, "all sessions end at this time of day");
 		return;
 	case LIMIT_OUTPUT:
-		add_words(l, "output limit: %s",
+		add_part(l, "output limit: %s",
 			text_size(h, (uint64_t)lim->output_bytes));
 		return;
 	}
@@ -116,21 +124,20 @@ static void add_cause(struct verdict_line *l, const struct jail_done *d,
 	switch (d->how) {
 	case HOW_CRASHED:
 		name = strsignal(d->signal);
-		add_words(l, "crashed: %s", name ? name : "unknown signal");
+		add_part(l, "crashed: %s", name ? name : "unknown signal");
 		return;
 	case HOW_EXITED:
-		add_words(l, "Python exited with status %d", d->status);
+		add_part(l, "Python exited with status %d", d->status);
 		return;
 	case HOW_LOST:
-		add_words(l, "Python's link to the session broke · killed");
+		add_part(l, "Python's link to the session broke · killed");
 		return;
 	case HOW_REFUSED:
-		add_words(l, "not run: %s", d->text);
+		add_part(l, "not run: %s", d->text);
 		return;
 	case HOW_KILLED:
 		add_limit(l, d->limit, about->limits);
-		begin_part(l);
-		add_words(l, "killed");
+		add_part(l, "killed");
 		return;
 	case HOW_OK:
 	case HOW_RAISED:
@@ -140,8 +147,7 @@ static void add_cause(struct verdict_line *l, const struct jail_done *d,
 		if (d->limit == LIMIT_NONE || d->limit == LIMIT_PROCESSES)
 			return;
 		add_limit(l, d->limit, about->limits);
-		begin_part(l);
-		add_words(l, "interrupted");
+		add_part(l, "interrupted");
 		return;
 	}
 }
@@ -171,8 +177,7 @@ static void add_state(struct verdict_line *l, uint32_t back_to, uint32_t names)
 {
 	char count[TEXT_HUMAN];
 
-	begin_part(l);
-	add_words(l, "back to the state before cell %" PRIu32 " (%s)", back_to,
+	add_part(l, "back to the state before cell %" PRIu32 " (%s)", back_to,
 		text_count(count, sizeof(count), names, "name", NULL));
 }
 
@@ -191,28 +196,23 @@ static void add_after(struct verdict_line *l, const struct jail_done *d)
 	case AFTER_KEPT:
 		if (!l->n || d->how == HOW_REFUSED)
 			return;
-		begin_part(l);
-		add_words(l, "variables kept");
+		add_part(l, "variables kept");
 		return;
 	case AFTER_ROLLED_BACK:
 		add_state(l, d->back_to, d->names);
 		if (!is_killed_but_not_for_memory(d))
 			return;
-		begin_part(l);
-		add_words(l, "home kept");
+		add_part(l, "home kept");
 		return;
 	case AFTER_RESTARTED:
-		begin_part(l);
-		add_words(l, "Python restarted, variables lost%s",
+		add_part(l, "Python restarted, variables lost%s",
 			why_restarted(d->no_checkpoint));
-		begin_part(l);
-		add_words(l, "home kept (%s)",
+		add_part(l, "home kept (%s)",
 			text_count(count, sizeof(count), d->home_files, "file",
 				NULL));
 		return;
 	case AFTER_ENDED:
-		begin_part(l);
-		add_words(l, "the session is over");
+		add_part(l, "the session is over");
 		return;
 	}
 }
@@ -224,8 +224,7 @@ static void add_lost(struct verdict_line *l, const struct jail_done *d)
 
 	if (!d->threads_gone)
 		return;
-	begin_part(l);
-	add_words(l, "%s %s gone",
+	add_part(l, "%s %s gone",
 		text_count(
 			count, sizeof(count), d->threads_gone, "thread", NULL),
 		d->threads_gone == 1 ? "is" : "are");
@@ -238,14 +237,10 @@ static void add_memory(struct verdict_line *l, const struct jail_done *d,
 
 	if (d->limit != LIMIT_MEMORY && d->limit != LIMIT_ALL)
 		return;
-	if (d->peak_bytes > 0) {
-		begin_part(l);
-		add_words(l, "peak %s", text_size(h, (uint64_t)d->peak_bytes));
-	}
-	if (about->memory_source && d->limit == LIMIT_MEMORY) {
-		begin_part(l);
-		add_words(l, "limit set in %s", about->memory_source);
-	}
+	if (d->peak_bytes > 0)
+		add_part(l, "peak %s", text_size(h, (uint64_t)d->peak_bytes));
+	if (about->memory_source && d->limit == LIMIT_MEMORY)
+		add_part(l, "limit set in %s", about->memory_source);
 }
 
 static const char *const left_doing[] = {
@@ -261,31 +256,25 @@ static void add_leftovers(struct verdict_line *l, const struct jail_done *d,
 	uint32_t left = d->leftovers, ended = d->leftovers_ended;
 
 	if (left && ended >= left) {
-		begin_part(l);
-		add_words(l,
+		add_part(l,
 			left == 1 ? "the cell's %" PRIu32
 				    " leftover process was ended"
 				  : "the cell's %" PRIu32
 				    " leftover processes were ended",
 			left);
 	} else if (left) {
-		begin_part(l);
-		add_words(l, "%" PRIu32 " %s left behind, %s", left - ended,
+		add_part(l, "%" PRIu32 " %s left behind, %s", left - ended,
 			left - ended == 1 ? "process" : "processes",
 			left_doing[about->limits->background]);
-		if (ended) {
-			begin_part(l);
-			add_words(l, "%" PRIu32 " ended", ended);
-		}
+		if (ended)
+			add_part(l, "%" PRIu32 " ended", ended);
 	}
-	if (d->background_ended) {
-		begin_part(l);
-		add_words(l, "%" PRIu32 " background %s ended",
+	if (d->background_ended)
+		add_part(l, "%" PRIu32 " background %s ended",
 			d->background_ended,
 			d->background_ended == 1
 				? "process could not be stopped and was"
 				: "processes could not be stopped and were");
-	}
 }
 
 /* Add the threads that the cell left: they stand still with their process. */
@@ -297,8 +286,7 @@ static void add_threads(struct verdict_line *l, const struct jail_done *d,
 	if (!d->threads || d->after != AFTER_KEPT ||
 		about->limits->background == BACKGROUND_RUN)
 		return;
-	begin_part(l);
-	add_words(l, "%s %s stopped until the next cell",
+	add_part(l, "%s %s stopped until the next cell",
 		text_count(count, sizeof(count), d->threads, "thread", NULL),
 		d->threads == 1 ? "is" : "are");
 }
@@ -317,16 +305,13 @@ static void add_home(struct verdict_line *l, const struct jail_done *d,
 
 	if (d->how != HOW_RAISED || about->error_is_other)
 		return;
-	if (left < HOME_LEFT) {
-		begin_part(l);
-		add_words(l, "the home is full: of %s (home.size) %s are free",
+	if (left < HOME_LEFT)
+		add_part(l, "the home is full: of %s (home.size) %s are free",
 			text_size(all, (uint64_t)limits->home_bytes),
 			text_size(free, left > 0 ? (uint64_t)left : 0));
-	} else if (d->home_files >= (uint32_t)limits->home_files) {
-		begin_part(l);
-		add_words(l, "the home is full: it has %d files (home.files)",
+	else if (d->home_files >= (uint32_t)limits->home_files)
+		add_part(l, "the home is full: it has %d files (home.files)",
 			limits->home_files);
-	}
 }
 
 const char *verdict_line(char buf[static VERDICT_MAX],
@@ -338,10 +323,8 @@ const char *verdict_line(char buf[static VERDICT_MAX],
 	add_after(&l, d);
 	add_lost(&l, d);
 	add_memory(&l, d, about);
-	if (d->process_limit_hit) {
-		begin_part(&l);
+	if (d->process_limit_hit)
 		add_limit(&l, LIMIT_PROCESSES, about->limits);
-	}
 	add_leftovers(&l, d, about);
 	add_threads(&l, d, about);
 	add_home(&l, d, about);
@@ -381,8 +364,7 @@ const char *verdict_session_end(char buf[static VERDICT_MAX],
 	struct verdict_line l = begin_line(buf);
 
 	add_limit(&l, limit, limits);
-	begin_part(&l);
-	add_words(&l, "the session is over");
+	add_part(&l, "the session is over");
 	return buf;
 }
 
@@ -406,21 +388,19 @@ const char *verdict_undo(char buf[static VERDICT_MAX],
 	char count[TEXT_HUMAN];
 
 	if (u->reset)
-		add_words(&l, "back to the state before :reset (%s)",
+		add_part(&l, "back to the state before :reset (%s)",
 			text_count(
 				count, sizeof(count), u->names, "name", NULL));
 	else
 		add_state(&l, u->back_to, u->names);
 	if (source && !u->reset)
 		add_source(&l, source, n);
-	begin_part(&l);
-	add_words(&l, "files in the home are as they are");
-	begin_part(&l);
+	add_part(&l, "files in the home are as they are");
 	if (u->next_reset && u->next)
-		add_words(&l, ":undo again: :reset");
+		add_part(&l, ":undo again: :reset");
 	else if (u->next)
-		add_words(&l, ":undo again: cell %" PRIu32, u->next);
+		add_part(&l, ":undo again: cell %" PRIu32, u->next);
 	else
-		add_words(&l, "nothing older is kept");
+		add_part(&l, "nothing older is kept");
 	return buf;
 }
