@@ -295,8 +295,7 @@ static void write_some(struct watcher *w)
 		return;
 	/* Drop the written part: the buffer of a slow terminal may never be
 	 * empty. */
-	w->out.n -= w->at;
-	memmove(w->out.s, w->out.s + w->at, w->out.n);
+	strbuf_cut(&w->out, w->at);
 	w->at = 0;
 }
 

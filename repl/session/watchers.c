@@ -80,12 +80,9 @@ static void send_queue(struct view_watcher *w)
 /* Remove the messages that were sent. */
 static void remove_sent(struct view_watcher *w)
 {
-	struct strbuf *q = &w->queue;
-
 	if (w->at < OUTPUT_MAX)
 		return;
-	q->n -= w->at;
-	memmove(q->s, q->s + w->at, q->n);
+	strbuf_cut(&w->queue, w->at);
 	w->at = 0;
 }
 

@@ -557,8 +557,7 @@ void relay_put(struct relay *r, const void *buf, size_t n)
 	if (r->broken)
 		return;
 	if (r->out_at > RELAY_BACKLOG) {
-		r->out.n -= r->out_at;
-		memmove(r->out.s, r->out.s + r->out_at, r->out.n);
+		strbuf_cut(&r->out, r->out_at);
 		r->out_at = 0;
 	}
 	strbuf_add(&r->out, buf, n);

@@ -41,8 +41,7 @@ bool typed_add(struct typed *t, const char *s, size_t n)
 
 	/* A program may read keys for hours: forget the oldest sent ones. */
 	if (t->keys.n + n > TYPED_MAX && old) {
-		t->keys.n -= old;
-		memmove(t->keys.s, t->keys.s + old, t->keys.n);
+		strbuf_cut(&t->keys, old);
 		t->sent -= old;
 		t->torn = true;
 	}

@@ -273,6 +273,5 @@ void form_take(struct form *f, const char *p, size_t n)
 		took = take_held(f, f->held.s + at, f->held.n - at);
 		at += took;
 	} while (at < f->held.n && (took > 0 || f->state != was));
-	f->held.n -= at;
-	memmove(f->held.s, f->held.s + at, f->held.n);
+	strbuf_cut(&f->held, at);
 }
