@@ -12,6 +12,10 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+/* Remove element `i`; `n`, how many there are, becomes one less. */
+#define ARRAY_REMOVE(v, n, i)                                                  \
+	memmove(&(v)[i], &(v)[(i) + 1], (size_t)(--(n) - (i)) * sizeof(*(v)))
+
 /* `array` points to the pointer to the elements; NULL is an empty array. Room
  * doubles. 0; or -1: out of memory, and the array is unchanged. */
 static inline int array_resize(void *array, size_t room, size_t element_bytes)

@@ -112,8 +112,7 @@ static int find_kind(const struct pool *p, unsigned python, enum spec_mode mode)
 static void close_ending(struct pool *p, size_t i)
 {
 	jail_close(p->ending[i], p->left.msg[0] ? NULL : &p->left);
-	memmove(p->ending + i, p->ending + i + 1,
-		(--p->nending - i) * sizeof(*p->ending));
+	ARRAY_REMOVE(p->ending, p->nending, i);
 }
 
 static void reap_ended(struct pool *p)
@@ -150,8 +149,7 @@ static struct ahead ahead_remove(struct pool *p, size_t i)
 {
 	struct ahead a = p->ahead[i];
 
-	memmove(p->ahead + i, p->ahead + i + 1,
-		(--p->nahead - i) * sizeof(*p->ahead));
+	ARRAY_REMOVE(p->ahead, p->nahead, i);
 	return a;
 }
 

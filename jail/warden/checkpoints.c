@@ -13,6 +13,7 @@
  */
 #include "jail/warden/parts.h"
 
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/walls/cgroup/cgroup.h"
@@ -63,9 +64,7 @@ struct link_pids checkpoints_pids(const struct checkpoints *c)
 static void forget_checkpoint(struct checkpoints *c, int i)
 {
 	fd_drop(&c->kept[i].sock);
-	c->n--;
-	memmove(&c->kept[i], &c->kept[i + 1],
-		(size_t)(c->n - i) * sizeof(c->kept[0]));
+	ARRAY_REMOVE(c->kept, c->n, i);
 }
 
 void checkpoints_end_copy(struct checkpoints *c, int32_t pid)

@@ -35,7 +35,7 @@ void kill_keep(struct kills *k, const wchar_t *s, size_t n, enum kill_where to)
 	if (to != KILL_ALONE && k->n) {
 		last = k->ring[0];
 		k->chars -= last.n;
-		memmove(k->ring, k->ring + 1, --k->n * sizeof(*k->ring));
+		ARRAY_REMOVE(k->ring, k->n, 0);
 	}
 	if (to == KILL_BEHIND)
 		utf8_wide_add(&now, last.s, last.n);

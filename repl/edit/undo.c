@@ -13,7 +13,7 @@ static void drop_oldest(struct undo *u)
 {
 	u->chars -= u->edits[0].removed.n;
 	utf8_wide_free(&u->edits[0].removed);
-	memmove(u->edits, u->edits + 1, --u->n * sizeof(*u->edits));
+	ARRAY_REMOVE(u->edits, u->n, 0);
 }
 
 static void drop_undone(struct undo *u)

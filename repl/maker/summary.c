@@ -237,12 +237,6 @@ static size_t find(const struct summary *s, int64_t id, bool *is_there)
 	return lo;
 }
 
-static void drop(struct summary *s, size_t i)
-{
-	s->n--;
-	memmove(s->open + i, s->open + i + 1, (s->n - i) * sizeof(*s->open));
-}
-
 /* Its front end is there, or its janitor, which has the host id until it has
  * written the end. */
 static bool runs(const struct summary *s, const struct summary_row *r)
@@ -285,7 +279,7 @@ static void begin(struct summary *s, const struct summary_row *r)
 	}
 	if (s->n >= OPEN_MAX) {
 		lose(s, 0, true);
-		drop(s, 0);
+		ARRAY_REMOVE(s->open, s->n, 0);
 		i -= i > 0;
 	}
 	if (array_grow(&s->open, s->n, sizeof(*s->open)) < 0) {
@@ -330,7 +324,7 @@ static void take_end(struct summary *s, const json_t *o)
 	/* Not by the clock that an administrator sets. */
 	end.lasted_ms = get(o, "up_ms") - s->open[i].up_ms;
 	print_one(s, &s->open[i], &end);
-	drop(s, i);
+	ARRAY_REMOVE(s->open, s->n, i);
 }
 
 static bool take_begin(struct summary *s, const json_t *o)

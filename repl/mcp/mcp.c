@@ -347,9 +347,7 @@ static void dequeue_call(struct mcp *m, size_t at, struct strbuf *b)
 	struct mcp_waiting *w = m->queue[at];
 
 	m->bytes -= w->bytes;
-	m->n--;
-	memmove(m->queue + at, m->queue + at + 1,
-		(m->n - at) * sizeof(*m->queue));
+	ARRAY_REMOVE(m->queue, m->n, at);
 	answer_message(m, w->batch, b);
 	message_fini(&w->call.m);
 	free(w);

@@ -311,8 +311,7 @@ int expressions_add(
 static void remove_at(struct expressions *xs, size_t at)
 {
 	free(xs->v[at].text);
-	xs->n--;
-	memmove(&xs->v[at], &xs->v[at + 1], (xs->n - at) * sizeof(xs->v[0]));
+	ARRAY_REMOVE(xs->v, xs->n, at);
 }
 
 int expressions_remove(

@@ -12,6 +12,7 @@
  */
 #include "jail/warden/look/look.h"
 
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 
 #include <errno.h>
@@ -275,12 +276,6 @@ static int receive_request(struct link *l, struct wire_front *m, int *fds)
 	return SESSION_OVER;
 }
 
-static void waiting_remove(struct link *l, int i)
-{
-	memmove(&l->waiting[i], &l->waiting[i + 1],
-		(size_t)(--l->nwaiting - i) * sizeof(l->waiting[0]));
-}
-
 /* Tell the front end that a request was not begun, and never will be. A program
  * ends as if the interrupt had come right after its start. */
 static void refuse_waiting(struct link *l, int i, const char *why)
@@ -300,7 +295,7 @@ static void refuse_waiting(struct link *l, int i, const char *why)
 	else
 		link_reply(l, m->seq, &reply, NULL, 0);
 	fds_drop(l->waiting[i].fds);
-	waiting_remove(l, i);
+	ARRAY_REMOVE(l->waiting, l->nwaiting, i);
 }
 
 void link_refuse(struct link *l, enum wire_front_type type, const char *why)
@@ -351,7 +346,7 @@ int link_request(struct link *l, struct wire_front *m, int *fds)
 	if (!l->over && l->nwaiting > 0) {
 		*m = l->waiting[0].m;
 		memcpy(fds, l->waiting[0].fds, sizeof(l->waiting[0].fds));
-		waiting_remove(l, 0);
+		ARRAY_REMOVE(l->waiting, l->nwaiting, 0);
 		return 0;
 	}
 	while (!l->over && r == 0)
@@ -437,12 +432,6 @@ void link_ask_unhang(struct link *l, int64_t ms)
 	send_init(l, &m, NULL, 0);
 }
 
-static void death_remove(struct link *l, int i)
-{
-	memmove(&l->deaths[i], &l->deaths[i + 1],
-		(size_t)(--l->ndeaths - i) * sizeof(l->deaths[0]));
-}
-
 /* Init reports only deaths of processes that it was told of, and there is room
  * for as many; with more, the oldest concerned nobody. */
 static void death_keep(struct link *l, const struct wire_init *m)
@@ -450,7 +439,7 @@ static void death_keep(struct link *l, const struct wire_init *m)
 	if (m->npids != 1)
 		return;
 	if (l->ndeaths == WIRE_PIDS_MAX)
-		death_remove(l, 0);
+		ARRAY_REMOVE(l->deaths, l->ndeaths, 0);
 	l->deaths[l->ndeaths++] =
 		(struct link_death){m->pids[0], m->status, m->all_gone};
 }
@@ -501,7 +490,7 @@ int link_death_take(struct link *l, int32_t pid, struct link_death *d)
 		if (l->deaths[i].pid != pid)
 			continue;
 		*d = l->deaths[i];
-		death_remove(l, i);
+		ARRAY_REMOVE(l->deaths, l->ndeaths, i);
 		return 1;
 	}
 	return 0;
