@@ -106,8 +106,7 @@ static int check_one(struct invocation *r, bool group, const char *name)
 	where.groups = &name;
 	where.ngroups = group;
 	status = config_load(&cfg, &where, &errors) < 0 ? 78 : 0;
-	config_errors_print(
-		&errors, "cellblock: ", terminal_print_line, stderr);
+	config_errors_print(&errors, terminal_print_line);
 	config_errors_fini(&errors);
 	config_fini(&cfg);
 	return status;
@@ -126,8 +125,7 @@ static int check_readable(const char *path, mode_t want)
 	config_errors_add(&errors, path,
 		"expected to be readable by everybody (chmod a+r%s)",
 		want & S_IXOTH ? "x" : "");
-	config_errors_print(
-		&errors, "cellblock: ", terminal_print_line, stderr);
+	config_errors_print(&errors, terminal_print_line);
 	config_errors_fini(&errors);
 	return 78;
 }

@@ -55,8 +55,7 @@ static void read_plan(struct invocation *r, struct grading *g)
 		status = exercise_check(&g->plan, &r->cfg.limits, &errors);
 	}
 	if (status < 0) {
-		config_errors_print(
-			&errors, "cellblock: ", terminal_print_line, stderr);
+		config_errors_print(&errors, terminal_print_line);
 		exit(2);
 	}
 	config_errors_fini(&errors);

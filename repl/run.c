@@ -140,8 +140,7 @@ void run_load_config(struct invocation *r)
 		config_errors_fini(&errors);
 		return;
 	}
-	config_errors_print(
-		&errors, "cellblock: ", terminal_print_line, stderr);
+	config_errors_print(&errors, terminal_print_line);
 	/* A login has no files of its own, and no options. */
 	if (r->login.kind != LOGIN_NOT)
 		terminal_print_line(stderr,

@@ -306,9 +306,9 @@ void config_print_merged(FILE *f, const struct config *cfg);
 /* Record "place: message", made safe for a terminal. Returns -1. */
 int config_errors_add(struct config_errors *errors, const char *place,
 	const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Print every error after `prefix`, a line each, with `print`. */
-void config_errors_print(const struct config_errors *errors, const char *prefix,
-	void (*print)(FILE *f, const char *line), FILE *f);
+/* Print every error to standard error, a line each, with `print`. */
+void config_errors_print(const struct config_errors *errors,
+	void (*print)(FILE *f, const char *line));
 void config_errors_fini(struct config_errors *errors);
 
 /* ---- exam.c ---- */

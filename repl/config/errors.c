@@ -27,18 +27,19 @@ int config_errors_add(
 	return -1;
 }
 
-void config_errors_print(const struct config_errors *errors, const char *prefix,
-	void (*print)(FILE *f, const char *line), FILE *f)
+void config_errors_print(const struct config_errors *errors,
+	void (*print)(FILE *f, const char *line))
 {
 	char line[PATH_MAX + 1200];
 
 	for (size_t i = 0; i < errors->list.n; i++) {
-		snprintf(line, sizeof(line), "%s%s", prefix,
+		snprintf(line, sizeof(line), "cellblock: %s",
 			errors->list.items[i]);
-		print(f, line);
+		print(stderr, line);
 	}
 	if (errors->dropped)
-		fprintf(f, "%sand %zu more configuration errors\n", prefix,
+		fprintf(stderr,
+			"cellblock: and %zu more configuration errors\n",
 			errors->dropped);
 }
 

@@ -115,7 +115,7 @@ static inline void load_ok(struct world *w)
 {
 	int r = load(w);
 
-	config_errors_print(&w->errors, "unexpected: ", put_line, stderr);
+	config_errors_print(&w->errors, put_line);
 	assert_int_equal(r, 0);
 }
 
@@ -125,7 +125,7 @@ static inline void load_fails(
 {
 	assert_int_equal(load(w), -1);
 	if (w->errors.list.n != n)
-		config_errors_print(&w->errors, "got: ", put_line, stderr);
+		config_errors_print(&w->errors, put_line);
 	assert_int_equal(w->errors.list.n, n);
 	for (size_t i = 0; i < n; i++)
 		if (!strstr(w->errors.list.items[i], parts[i]))
