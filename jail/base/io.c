@@ -462,8 +462,7 @@ int io_newfile_commit(struct io_newfile *f, const char *name, bool replace)
 	if (replace) {
 		r = renameat(f->dir, f->temp, f->dir, name);
 	} else {
-		r = sys_renameat2(
-			f->dir, f->temp, f->dir, name, SYS_RENAME_NOREPLACE);
+		r = sys_rename_new(f->dir, f->temp, name);
 		if (r < 0 && (errno == EINVAL || errno == ENOSYS))
 			r = rename_reserving(f, name);
 	}

@@ -95,7 +95,7 @@ static int dir_open(int dir, const char *name, const struct path_walk *how)
 	int flags = how->flags | O_DIRECTORY | O_CLOEXEC;
 
 	if (how->resolve)
-		return sys_openat2(dir, name, flags, 0, how->resolve);
+		return sys_openat2(dir, name, flags, how->resolve);
 	return openat(dir, name, flags | O_NOFOLLOW);
 }
 

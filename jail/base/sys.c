@@ -45,6 +45,7 @@
 #define MOVE_MOUNT_F_EMPTY_PATH_ 0x04u
 #define MOVE_MOUNT_T_EMPTY_PATH_ 0x40u
 #define LANDLOCK_CREATE_RULESET_VERSION_ 1u
+#define RENAME_NOREPLACE_ 1u
 
 struct open_how_ {
 	uint64_t flags, mode, resolve;
@@ -58,12 +59,10 @@ struct mount_attr_ {
  * was renamed or mounted meanwhile: so often we ask again. */
 #define OPEN_TRIES 100
 
-int sys_openat2(
-	int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve)
+int sys_openat2(int dirfd, const char *path, int flags, uint64_t resolve)
 {
 	struct open_how_ how = {
 		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-		.mode = mode,
 		.resolve = resolve,
 	};
 	int fd, tries = OPEN_TRIES;
@@ -82,11 +81,10 @@ const char *sys_openat2_remedy(int code)
 	       "it, unless a container's seccomp filter hides it";
 }
 
-int sys_renameat2(int olddir, const char *oldpath, int newdir,
-	const char *newpath, unsigned flags)
+int sys_rename_new(int dir, const char *from, const char *to)
 {
 	return (int)syscall(
-		SYS_renameat2, olddir, oldpath, newdir, newpath, flags);
+		SYS_renameat2, dir, from, dir, to, RENAME_NOREPLACE_);
 }
 
 int sys_open_tree(int dirfd, const char *path, unsigned flags)

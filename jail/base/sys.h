@@ -21,10 +21,9 @@
 #define SYS_RESOLVE_NO_SYMLINKS 0x04u
 #define SYS_RESOLVE_BENEATH 0x08u
 
-/* open(2) with limits on how the path is resolved. `mode` is 0 unless `flags`
- * has O_CREAT or O_TMPFILE; O_CLOEXEC is added. */
-int sys_openat2(
-	int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve);
+/* open(2) of a file that is there, with limits on how the path is resolved;
+ * O_CLOEXEC is added. */
+int sys_openat2(int dirfd, const char *path, int flags, uint64_t resolve);
 
 /* The remedy when the kernel lacks openat2, or a container's seccomp filter
  * hides it (EPERM); NULL for any other errno. */
@@ -32,10 +31,8 @@ const char *sys_openat2_remedy(int code);
 
 /* ---- renameat2(2) ---- */
 
-#define SYS_RENAME_NOREPLACE 1u
-
-int sys_renameat2(int olddir, const char *oldpath, int newdir,
-	const char *newpath, unsigned flags);
+/* Rename a file of `dir`, unless there is one of that name: EEXIST. */
+int sys_rename_new(int dir, const char *from, const char *to);
 
 /* ---- the file-descriptor mount interface, Linux 5.2 ---- */
 

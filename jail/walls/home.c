@@ -42,8 +42,7 @@
 /* Open beneath a directory of the home: descriptor, or -1 with errno. */
 static int open_beneath(int dir, const char *path, int flags, unsigned resolve)
 {
-	return sys_openat2(
-		dir, path, flags | O_NOCTTY | O_NONBLOCK, 0, resolve);
+	return sys_openat2(dir, path, flags | O_NOCTTY | O_NONBLOCK, resolve);
 }
 
 static int dir_fd(int dir, const char *path)
@@ -422,7 +421,7 @@ static int removal_down(struct removal *r, const char *name)
 static int removal_up(struct removal *r)
 {
 	auto_close int fd = sys_openat2(dirfd(r->at), "..",
-		O_RDONLY | O_DIRECTORY, 0, SYS_RESOLVE_NO_XDEV);
+		O_RDONLY | O_DIRECTORY, SYS_RESOLVE_NO_XDEV);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)

@@ -84,7 +84,7 @@ static struct mount_place place_find(int root, const char *target)
 	if (split_path(target, parent, p.last) < 0)
 		return p;
 	if (parent[0])
-		p.dir = sys_openat2(root, parent, O_PATH | O_DIRECTORY, 0,
+		p.dir = sys_openat2(root, parent, O_PATH | O_DIRECTORY,
 			SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS);
 	if (!parent[0] ||
 		(p.dir < 0 && (errno == ENOENT || walk_is_needed(errno))))
@@ -466,8 +466,7 @@ static int walk_to_source(const char *source, int flags)
  */
 static int open_source(const char *source, int flags)
 {
-	int fd = sys_openat2(
-		AT_FDCWD, source, flags, 0, SYS_RESOLVE_NO_SYMLINKS);
+	int fd = sys_openat2(AT_FDCWD, source, flags, SYS_RESOLVE_NO_SYMLINKS);
 
 	return fd < 0 && walk_is_needed(errno) ? walk_to_source(source, flags)
 					       : fd;

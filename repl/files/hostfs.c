@@ -184,7 +184,7 @@ static int open_locked(const struct hostfs *h, enum hostfs_use use,
 		root = find_root(h, use, full, &rest);
 	if (!root)
 		return refuse_path(h, use, path, e);
-	fd = sys_openat2(root->fd, *rest ? rest : ".", flags, 0,
+	fd = sys_openat2(root->fd, *rest ? rest : ".", flags,
 		SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS |
 			SYS_RESOLVE_NO_MAGICLINKS | SYS_RESOLVE_NO_XDEV);
 	if (fd >= 0)
@@ -247,7 +247,7 @@ int hostfs_open_beneath(const struct hostfs *h, int dir, const char *path,
 		resolve |= SYS_RESOLVE_NO_SYMLINKS;
 	if (h->locked)
 		resolve |= SYS_RESOLVE_NO_XDEV;
-	return sys_openat2(dir, path, flags, 0, resolve);
+	return sys_openat2(dir, path, flags, resolve);
 }
 
 int hostfs_open_dir(const struct hostfs *h, enum hostfs_use use,

@@ -211,7 +211,7 @@ static void renames_elsewhere_refuse_no_path(void **state)
 	assert_true(pid > 0);
 	for (int i = 0; i < 20000; i++) {
 		int fd = sys_openat2(p->fd, "a/../a/../a", O_PATH | O_DIRECTORY,
-			0, SYS_RESOLVE_BENEATH);
+			SYS_RESOLVE_BENEATH);
 
 		if (fd < 0)
 			fail_msg("opening %d: %s", i, strerror(errno));
