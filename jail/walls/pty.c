@@ -11,6 +11,7 @@
 #include "jail/base/io.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -110,9 +111,7 @@ int pty_set_size(
 	return 0;
 }
 
-int pty_signal_fg(int master, int sig, struct err *e)
+int pty_interrupt(int master)
 {
-	if (ioctl(master, TIOCSIG, sig) < 0)
-		return err_errno(e, "signal the foreground group");
-	return 0;
+	return ioctl(master, TIOCSIG, SIGINT);
 }

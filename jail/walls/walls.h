@@ -336,9 +336,9 @@ int pty_set_raw(int fd, struct err *e);
 int pty_set_size(
 	int fd, unsigned short rows, unsigned short cols, struct err *e);
 
-/* Signal the foreground group of the master's slave: SIGINT, SIGQUIT or
- * SIGTSTP. */
-int pty_signal_fg(int master, int sig, struct err *e);
+/* SIGINT for the foreground group of the master's slave. 0, or -1 with errno.
+ */
+int pty_interrupt(int master);
 
 /* ---- seccomp.c ---- */
 

@@ -213,7 +213,7 @@ static int ask_await(struct warden *w, struct guest_message *m)
 
 	if (r != 0)
 		return r;
-	pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+	pty_interrupt(w->jail.tty_master);
 	r = guest_await_fair(g, g->ctl, m, now_ms() + ASK_GRACE_MS);
 	return r == GUEST_LATE ? 0 : r;
 }

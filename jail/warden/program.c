@@ -165,7 +165,7 @@ static int watch_program(
 {
 	wa->may_pause = w->spec->tty_bits & 1;
 	if (link_interrupt_take(&w->link))
-		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+		pty_interrupt(w->jail.tty_master);
 	watch_ready(wa, w);
 	while (!wa->ended) {
 		if (watch_wait(wa) == SESSION_OVER)

@@ -142,7 +142,7 @@ static void strike_limit(
 	} else if (!wa->kill_ms) {
 		wa->limit = why;
 		wa->kill_ms = now_ms() + wa->grace_ms;
-		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+		pty_interrupt(w->jail.tty_master);
 	}
 }
 
@@ -152,7 +152,7 @@ static void interrupt_jail(struct watch *wa, struct warden *w)
 	if (wa->ready && wa->stops) {
 		strike_limit(wa, w, LIMIT_PERSON);
 	} else if (wa->ready) {
-		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+		pty_interrupt(w->jail.tty_master);
 	} else if (!wa->kill_ms) {
 		wa->limit = LIMIT_PERSON;
 		wa->kill_ms = now_ms() + BEGIN_MS;
