@@ -362,7 +362,6 @@ enum jail_question {
 	ASK_DOC,       /* text = expression; answer: signature, docstring */
 	ASK_SOURCE,    /* text = expression; answer: its source */
 	ASK_WHO,       /* answer: name TAB type TAB size TAB short value */
-	ASK_LATEST,    /* answer: repr of `_`, for programs */
 	ASK_DIFF,      /* answer: the number of the last cell, then a line for
 			* what it changed: what TAB name TAB type TAB value */
 	ASK_EXPLAIN,   /* answer: the last error in plain words; or empty */

@@ -205,13 +205,6 @@ def plain(value):
     return True, value
 
 
-def latest(text):
-    try:
-        return repr(builtins._)
-    except AttributeError:
-        return ""
-
-
 # ---- completion ----
 
 def complete(text):
@@ -858,5 +851,5 @@ SHORT = reprlib.Repr()
 SHORT.maxstring = SHORT.maxother = SHORT.maxlong = VALUE_MAX
 SHORT.maxlevel = 3
 KINDS = {"complete": complete, "doc": doc, "source": source, "who": who,
-         "latest": latest, "diff": difference, "explain": explained_error,
+         "diff": difference, "explain": explained_error,
          "signature": signature_of, "watch": watch_of}

@@ -352,12 +352,6 @@ def test_who_lists_names_types_sizes_and_values(guest):
     assert rows[4][2].endswith("KiB")
 
 
-def test_latest_is_the_value_shown_last(guest):
-    assert guest.ask("latest") == ""
-    guest.run("[1, 2]")
-    assert guest.ask("latest") == "[1, 2]"
-
-
 def test_a_question_that_hangs_can_be_interrupted(guest):
     guest.run("class C:\n  @property\n  def __doc__(self):\n"
               "    print('in doc', flush=True)\n    while True: pass\nc = C()")
