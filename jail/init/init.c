@@ -551,7 +551,7 @@ static void serve_one(struct pid1 *p)
 	ssize_t n =
 		io_recv_fds(p->in.sock, &m, sizeof(m), p->fds, IO_FDS_MAX, 0);
 
-	if (n <= 0 || wire_init_check(&m, (size_t)n, NULL) < 0)
+	if (n <= 0 || wire_init_check(&m, (size_t)n) < 0)
 		_exit(0);
 	for (size_t i = 0; i < COUNT(requests); i++)
 		if (requests[i].type == m.type)

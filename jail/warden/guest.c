@@ -227,8 +227,7 @@ int guest_receive(int sock, struct guest_message *m)
 
 	if (n < 0 && errno == EAGAIN)
 		return 0;
-	if (n <= 0 ||
-		wire_guest_decode(&m->wire, m->bytes, (size_t)n, NULL) < 0)
+	if (n <= 0 || wire_guest_decode(&m->wire, m->bytes, (size_t)n) < 0)
 		return -1;
 	return 1;
 }

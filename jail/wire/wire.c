@@ -153,19 +153,18 @@ static const struct form *scan_form(struct scan *s)
 }
 
 /* Check the bytes behind the line: none, or those that it announced. */
-static int guest_payload(struct wire_guest *m, const char *line_end,
-	const char *end, struct err *e)
+static int guest_payload(
+	struct wire_guest *m, const char *line_end, const char *end)
 {
 	if (m->type != GUEST_ANSWER && m->type != GUEST_WANTS)
-		return line_end == end ? 0 : err_set(e, "bytes after message");
+		return line_end == end ? 0 : -1;
 	if (line_end == end || (size_t)(end - line_end - 1) != m->answer_n)
-		return err_set(e, "answer of the wrong length");
+		return -1;
 	m->answer = line_end + 1;
 	return 0;
 }
 
-int wire_guest_decode(
-	struct wire_guest *m, const char *buf, size_t n, struct err *e)
+int wire_guest_decode(struct wire_guest *m, const char *buf, size_t n)
 {
 	const char *end = buf + n, *eol = memchr(buf, '\n', n);
 	struct scan s = {.at = buf, .end = eol ? eol : end};
@@ -173,18 +172,18 @@ int wire_guest_decode(
 
 	memset(m, 0, sizeof(*m));
 	if (n > WIRE_GUEST_MAX)
-		return err_set(e, "message of %zu bytes", n);
+		return -1;
 	form = scan_form(&s);
 	if (!form)
-		return err_set(e, "unknown message");
+		return -1;
 	m->type = form->type;
 	for (const enum field *f = form->fields; *f != END && !s.bad; f++)
 		scan_field(&s, *f, m);
 	if (s.bad || s.at != s.end)
-		return err_set(e, "malformed %s", form->word);
+		return -1;
 	m->same = m->type == GUEST_PARKED && !strcmp(m->text, "same");
 	m->ok = m->same || (m->type == GUEST_PARKED && !strcmp(m->text, "ok"));
-	return guest_payload(m, s.end, end, e);
+	return guest_payload(m, s.end, end);
 }
 
 size_t wire_cell_encode(char *buf, uint32_t no, size_t bytes, uint32_t crc,
@@ -417,24 +416,21 @@ static int err_terminated(const struct err *e)
 	       memchr(e->hint, '\0', sizeof(e->hint));
 }
 
-int wire_init_check(const struct wire_init *m, size_t n, struct err *e)
+int wire_init_check(const struct wire_init *m, size_t n)
 {
-	if (n != sizeof(*m))
-		return err_set(e, "init message of %zu bytes", n);
-	if ((unsigned)m->type > INIT_CONFINED || m->npids < 0 ||
-		m->npids > WIRE_PIDS_MAX || !err_terminated(&m->err))
-		return err_set(e, "malformed init message");
+	if (n != sizeof(*m) || (unsigned)m->type > INIT_CONFINED ||
+		m->npids < 0 || m->npids > WIRE_PIDS_MAX ||
+		!err_terminated(&m->err))
+		return -1;
 	return 0;
 }
 
-int wire_front_check(const struct wire_front *m, size_t n, struct err *e)
+int wire_front_check(const struct wire_front *m, size_t n)
 {
-	if (n != sizeof(*m))
-		return err_set(e, "request of %zu bytes", n);
-	if ((unsigned)m->type > FRONT_READY ||
+	if (n != sizeof(*m) || (unsigned)m->type > FRONT_READY ||
 		!memchr(m->path, '\0', sizeof(m->path)) ||
 		(m->type == FRONT_RUN && (uint64_t)m->b > CELL_EDIT))
-		return err_set(e, "malformed request");
+		return -1;
 	return 0;
 }
 

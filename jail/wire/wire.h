@@ -97,9 +97,8 @@ struct wire_guest {
 	uint32_t answer_n;
 };
 
-/* Decode one message. 0, or -1 with e. m->answer points into `buf`. */
-int wire_guest_decode(
-	struct wire_guest *m, const char *buf, size_t n, struct err *e);
+/* Decode one message. 0, or -1. m->answer points into `buf`. */
+int wire_guest_decode(struct wire_guest *m, const char *buf, size_t n);
 
 /* Encode; each returns the length. `buf` must hold WIRE_GUEST_MAX bytes. */
 size_t wire_cell_encode(char *buf, uint32_t no, size_t bytes, uint32_t crc,
@@ -177,7 +176,7 @@ struct wire_init {
 };
 
 /* Check a message of `n` bytes from the other side. 0, or -1. */
-int wire_init_check(const struct wire_init *m, size_t n, struct err *e);
+int wire_init_check(const struct wire_init *m, size_t n);
 
 /* ---- front end ---- */
 
@@ -222,7 +221,7 @@ struct wire_front {
 				   */
 };
 
-int wire_front_check(const struct wire_front *m, size_t n, struct err *e);
+int wire_front_check(const struct wire_front *m, size_t n);
 
 /* The paths of a request about several files. How many there are, m->a or fewer
  * when the message has no more. */

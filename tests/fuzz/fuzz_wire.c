@@ -37,13 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct wire_guest m;
 	char *copy = calloc(1, size ? size : 1);
-	struct err e;
-
 	if (!copy)
 		return 0;
 	if (size)
 		memcpy(copy, data, size);
-	if (wire_guest_decode(&m, copy, size, &e) == 0) {
+	if (wire_guest_decode(&m, copy, size) == 0) {
 		if (m.answer && (m.answer < copy ||
 					m.answer + m.answer_n != copy + size))
 			abort();
@@ -51,9 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 	}
 	wire_init_check((const void *)copy,
-		size == sizeof(struct wire_init) ? size : 0, &e);
+		size == sizeof(struct wire_init) ? size : 0);
 	wire_front_check((const void *)copy,
-		size == sizeof(struct wire_front) ? size : 0, &e);
+		size == sizeof(struct wire_front) ? size : 0);
 	free(copy);
 	start(data, size);
 	return 0;

@@ -19,7 +19,7 @@
 
 static int decode(struct wire_guest *m, const char *text)
 {
-	return wire_guest_decode(m, text, strlen(text), NULL);
+	return wire_guest_decode(m, text, strlen(text));
 }
 
 static void every_message_of_the_guest_is_decoded(void **state)
@@ -109,7 +109,7 @@ static void a_message_cut_anywhere_is_refused(void **state)
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(whole) - 1; n++)
-		assert_int_equal(wire_guest_decode(&m, whole, n, NULL), -1);
+		assert_int_equal(wire_guest_decode(&m, whole, n), -1);
 }
 
 static void an_oversize_message_is_refused(void **state)
@@ -119,7 +119,7 @@ static void an_oversize_message_is_refused(void **state)
 
 	(void)state;
 	memset(big, 'A', sizeof(big));
-	assert_int_equal(wire_guest_decode(&m, big, sizeof(big), NULL), -1);
+	assert_int_equal(wire_guest_decode(&m, big, sizeof(big)), -1);
 }
 
 static void the_checksum_equals_zlibs(void **state)
@@ -136,16 +136,16 @@ static void messages_of_trusted_processes_have_a_checked_shape(void **state)
 	static struct wire_event ev;
 
 	(void)state;
-	assert_int_equal(wire_front_check(&f, sizeof(f), NULL), 0);
-	assert_int_equal(wire_front_check(&f, sizeof(f) - 1, NULL), -1);
+	assert_int_equal(wire_front_check(&f, sizeof(f)), 0);
+	assert_int_equal(wire_front_check(&f, sizeof(f) - 1), -1);
 	memset(f.path, 'x', sizeof(f.path));
-	assert_int_equal(wire_front_check(&f, sizeof(f), NULL), -1);
-	assert_int_equal(wire_init_check(&i, sizeof(i), NULL), 0);
+	assert_int_equal(wire_front_check(&f, sizeof(f)), -1);
+	assert_int_equal(wire_init_check(&i, sizeof(i)), 0);
 	i.npids = WIRE_PIDS_MAX + 1;
-	assert_int_equal(wire_init_check(&i, sizeof(i), NULL), -1);
+	assert_int_equal(wire_init_check(&i, sizeof(i)), -1);
 	i.npids = 0;
 	i.type = (enum wire_init_type)99;
-	assert_int_equal(wire_init_check(&i, sizeof(i), NULL), -1);
+	assert_int_equal(wire_init_check(&i, sizeof(i)), -1);
 	assert_int_equal(wire_event_check(&ev, sizeof(ev), NULL), 0);
 	memset(ev.event.text, 'x', sizeof(ev.event.text));
 	assert_int_equal(wire_event_check(&ev, sizeof(ev), NULL), -1);

@@ -269,7 +269,7 @@ static int receive_request(struct link *l, struct wire_front *m, int *fds)
 {
 	ssize_t n = io_recv_tame(l->front, m, sizeof(*m), fds, IO_FDS_MAX, 0);
 
-	if (n > 0 && wire_front_check(m, (size_t)n, NULL) == 0)
+	if (n > 0 && wire_front_check(m, (size_t)n) == 0)
 		return 0;
 	fds_drop(fds);
 	l->over = 1;
@@ -451,7 +451,7 @@ int link_take(struct link *l, struct wire_init *m, int *fds, int nfds)
 
 	if (n < 0 && errno == EAGAIN)
 		return 0;
-	if (n <= 0 || wire_init_check(m, (size_t)n, NULL) < 0)
+	if (n <= 0 || wire_init_check(m, (size_t)n) < 0)
 		return -1;
 	l->traffic++;
 	if (m->type == INIT_DIED)
