@@ -271,8 +271,7 @@ ssize_t io_recv_fds(
 	seen = fds_collect(&m, fds, maxfds);
 	if (seen <= maxfds && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return r;
-	for (int i = 0; i < maxfds; i++)
-		fd_drop(&fds[i]);
+	fds_drop(fds, maxfds);
 	/* The kernel drops descriptors for which we have no numbers. */
 	errno = seen <= maxfds && !(m.msg_flags & MSG_TRUNC) ? EMFILE
 							     : EMSGSIZE;

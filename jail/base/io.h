@@ -80,6 +80,12 @@ static inline void fd_drop(int *fd)
 	*fd = -1;
 }
 
+static inline void fds_drop(int *fds, int n)
+{
+	for (int i = 0; i < n; i++)
+		fd_drop(&fds[i]);
+}
+
 /* Read until `n` bytes or end of file. Returns the bytes read, or -1 with
  * errno. Restarts on EINTR, and waits where the descriptor is non-blocking. */
 ssize_t io_read_full(int fd, void *buf, size_t n);

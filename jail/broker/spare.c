@@ -261,8 +261,7 @@ int spare_lease(const struct spare *s, const struct jail_spec *spec, uid_t *id,
 	}
 	*id = o.id;
 	fd_drop(&allocation);
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		fd_drop(&o.cgroup.held[i]);
+	fds_drop(o.cgroup.held, CGROUP_CONTROLLERS);
 	return r;
 }
 

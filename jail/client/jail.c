@@ -143,8 +143,7 @@ int jail_fd(const struct jail *j)
 
 void jail_event_close(struct jail_event *ev)
 {
-	for (int i = 0; i < JAIL_UP_FDS; i++)
-		fd_drop(&ev->fds[i]);
+	fds_drop(ev->fds, JAIL_UP_FDS);
 	fd_drop(&ev->fd);
 	free(ev->bytes);
 	ev->bytes = NULL;
@@ -183,13 +182,6 @@ int jail_say_gone(struct jail *j, struct err *e)
 	if (e && why == ECONNRESET)
 		e->code = why;
 	return err_kind_set(e, ERR_JAIL);
-}
-
-/* Close the descriptors of the last message that nobody took. */
-static void fds_close(struct jail *j)
-{
-	for (int i = 0; i < IO_FDS_MAX; i++)
-		fd_drop(&j->fds[i]);
 }
 
 /* A slot names a descriptor of the message by index; give it that one. */
@@ -240,7 +232,8 @@ static int receive_event(struct jail *j, struct wire_event *m, struct err *e)
 	int *fds = j->fds, r;
 	ssize_t n;
 
-	fds_close(j);
+	/* Those of the last message that nobody took. */
+	fds_drop(fds, IO_FDS_MAX);
 	n = io_recv_fds(j->sock, m, sizeof(*m), fds, IO_FDS_MAX, MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return 0;
@@ -264,7 +257,7 @@ static int receive_event(struct jail *j, struct wire_event *m, struct err *e)
 		m->event.truncated = m->reply.a != 0;
 	}
 	if (r < 0 || m->event.type != JAIL_REPLY)
-		fds_close(j);
+		fds_drop(j->fds, IO_FDS_MAX);
 	return r < 0 ? -1 : 1;
 }
 
@@ -381,7 +374,7 @@ static void reap_warden(pid_t warden, int ended)
 
 static void free_jail(struct jail *j)
 {
-	fds_close(j);
+	fds_drop(j->fds, IO_FDS_MAX);
 	if (j->begun.event.bytes)
 		jail_event_close(&j->begun.event);
 	for (size_t i = 0; i < j->n; i++)

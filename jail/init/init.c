@@ -556,8 +556,7 @@ static void serve_one(struct pid1 *p)
 	for (size_t i = 0; i < COUNT(requests); i++)
 		if (requests[i].type == m.type)
 			requests[i].serve(p, &m);
-	for (int i = 0; i < IO_FDS_MAX; i++)
-		fd_drop(&p->fds[i]);
+	fds_drop(p->fds, IO_FDS_MAX);
 }
 
 static _Noreturn void serve_warden(struct pid1 *p)

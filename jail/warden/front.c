@@ -446,7 +446,6 @@ int front_serve(struct warden *w)
 	q.fd = fds[0];
 	q.fd2 = fds[1];
 	r = serve_request(w, &q);
-	for (int i = 0; i < IO_FDS_MAX; i++)
-		fd_drop(&fds[i]);
+	fds_drop(fds, IO_FDS_MAX);
 	return r;
 }

@@ -47,13 +47,6 @@ static int open_pipes(int *inner, int *outer, int n, int merged, struct err *e)
 	return 0;
 }
 
-/* Close those of one side (PIPES of them) that are open. */
-static void drop_pipes(int *fds)
-{
-	for (int i = 0; i < PIPES; i++)
-		fd_drop(&fds[i]);
-}
-
 /* ---- its life ---- */
 
 /* It runs: hand its pipes over. */
@@ -80,7 +73,7 @@ static int ask_to_spawn(
 		r = open_pipes(inner + 1, outer, PIPES_PROGRAM, merged, e);
 	if (r == 0)
 		r = guest_spawn(&w->guest, inner, PIPES_PROGRAM + 1, e);
-	drop_pipes(inner + 1);
+	fds_drop(inner + 1, PIPES);
 	return r;
 }
 
@@ -135,7 +128,7 @@ static int give_cell(struct warden *w, struct watch *wa, int file, int merged,
 		warden_jail_note_quiet(&w->jail, 0);
 		r = guest_give_cell(&w->guest, &c, e);
 	}
-	drop_pipes(inner);
+	fds_drop(inner, PIPES);
 	return r;
 }
 
@@ -218,7 +211,7 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 	} else if (r == 0) {
 		tell_up(w, outer);
 	}
-	drop_pipes(outer);
+	fds_drop(outer, PIPES);
 	if (r < 0)
 		return SESSION_OVER;
 	watch_shorten(&wa, wall_ms, most_ms(w->spec));

@@ -391,8 +391,7 @@ static int serve_front(struct watch *wa, struct warden *w)
 
 	if (link_request(&w->link, &m, fds) == SESSION_OVER)
 		return SESSION_OVER;
-	for (int i = 0; i < IO_FDS_MAX; i++)
-		fd_drop(&fds[i]);
+	fds_drop(fds, IO_FDS_MAX);
 	switch (m.type) {
 	case FRONT_INTERRUPT:
 		if (!link_is_served(&w->link, &m))

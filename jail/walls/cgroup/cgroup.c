@@ -189,8 +189,7 @@ void cgroup_hold_memory(struct cgroup *cg)
 
 void cgroup_fix_memory(struct cgroup *cg)
 {
-	for (int i = CGROUP_F_MOST; i < CGROUP_FILES; i++)
-		fd_drop(&cg->file[i]);
+	fds_drop(cg->file + CGROUP_F_MOST, CGROUP_FILES - CGROUP_F_MOST);
 }
 
 int cgroup_lower_memory(const struct cgroup *cg, int64_t bytes, struct err *e)
@@ -313,13 +312,10 @@ int64_t cgroup_left_of_all(const struct cgroup *cg)
 
 void cgroup_close(struct cgroup *cg)
 {
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-		fd_drop(&cg->enter[i]);
-		fd_drop(&cg->held[i]);
-	}
+	fds_drop(cg->enter, CGROUP_CONTROLLERS);
+	fds_drop(cg->held, CGROUP_CONTROLLERS);
 	fd_drop(&cg->enter[CGROUP_ABOVE]);
-	for (int i = 0; i < CGROUP_FILES; i++)
-		fd_drop(&cg->file[i]);
+	fds_drop(cg->file, CGROUP_FILES);
 }
 
 /* ---- in use ---- */

@@ -197,8 +197,7 @@ void warden_jail_end(struct warden_jail *j)
 	fd_drop(&j->tty_master);
 	fd_drop(&j->tty_slave);
 	fd_drop(&j->line);
-	for (int i = 0; i < APPLY_TMPFS; i++)
-		fd_drop(&j->tmp[i]);
+	fds_drop(j->tmp, APPLY_TMPFS);
 	fd_drop(&j->proc);
 }
 

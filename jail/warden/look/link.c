@@ -256,12 +256,6 @@ int64_t link_front_cpu_ms(const struct link *l)
 	return ns < 0 ? 0 : ns / 1000000;
 }
 
-static void fds_drop(int *fds)
-{
-	for (int i = 0; i < IO_FDS_MAX; i++)
-		fd_drop(&fds[i]);
-}
-
 /* Take what has come from the front end. A descriptor whose closing blocks, as
  * of a file on FUSE, would hold us for good, with the clocks of a jail that
  * goes on, and no alarm ends that: it stays open, and the session ends. */
@@ -271,7 +265,7 @@ static int receive_request(struct link *l, struct wire_front *m, int *fds)
 
 	if (n > 0 && wire_front_check(m, (size_t)n) == 0)
 		return 0;
-	fds_drop(fds);
+	fds_drop(fds, IO_FDS_MAX);
 	l->over = 1;
 	return SESSION_OVER;
 }
@@ -294,7 +288,7 @@ static void refuse_waiting(struct link *l, int i, const char *why)
 		link_event(l, &ev, NULL, 0);
 	else
 		link_reply(l, m->seq, &reply, NULL, 0);
-	fds_drop(l->waiting[i].fds);
+	fds_drop(l->waiting[i].fds, IO_FDS_MAX);
 	ARRAY_REMOVE(l->waiting, l->nwaiting, i);
 }
 
@@ -330,7 +324,7 @@ static int listen_once(struct link *l)
 	else if (!link_serve_now(l, &q->m))
 		l->nwaiting++;
 	else
-		fds_drop(q->fds);
+		fds_drop(q->fds, IO_FDS_MAX);
 	/* A request that a reset ends is not waited for. */
 	l->interrupted |= q->m.type == FRONT_RESET;
 	return 0;
