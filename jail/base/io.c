@@ -318,10 +318,8 @@ ssize_t io_recv_tame(
 
 ssize_t io_recv_strange(int sock, void *buf, size_t n, int flags)
 {
-	struct pollfd p = {.fd = sock, .events = POLLIN};
-
 	if (!(flags & MSG_DONTWAIT))
-		poll(&p, 1, -1);
+		io_await(sock, -1);
 	if (io_look_at_first(sock) != IO_FIRST_FDS)
 		return io_recv_fds(sock, buf, n, NULL, 0, flags);
 	fcntl(sock, F_DUPFD_CLOEXEC, 3);
@@ -358,11 +356,16 @@ int io_lock(int fd, int within_ms)
 	return 0;
 }
 
-int io_is_readable(int fd)
+int io_await(int fd, int ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	return poll(&p, 1, 0) > 0;
+	return poll(&p, 1, ms) > 0;
+}
+
+int io_is_readable(int fd)
+{
+	return io_await(fd, 0);
 }
 
 DIR *io_list_taken(int fd)

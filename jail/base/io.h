@@ -161,6 +161,9 @@ int io_lock(int fd, int within_ms);
  * looks once more: another may have read the bytes meanwhile. */
 int io_is_readable(int fd);
 
+/* The same at the latest in so many milliseconds; -1: for ever. */
+int io_await(int fd, int ms);
+
 /* The entries of a directory, for the caller to closedir(). Takes `fd`, which
  * may be -1. NULL with errno. */
 DIR *io_list_taken(int fd);

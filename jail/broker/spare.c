@@ -202,7 +202,6 @@ static int tell_warden(
 		.rows = spec->rows,
 		.cols = spec->cols,
 		.front = spec->front};
-	struct pollfd p = {.fd = s->lease, .events = POLLIN};
 	struct lease_offer o;
 	struct lease_answer a;
 
@@ -211,7 +210,7 @@ static int tell_warden(
 	if (recv(s->lease, &o, sizeof(o), MSG_DONTWAIT) != (ssize_t)sizeof(o) ||
 		io_send_fds(s->lease, &c, sizeof(c), NULL, 0, MSG_DONTWAIT) < 0)
 		return err_errno(e, "lease a spare jail");
-	if (poll(&p, 1, LEASE_MS) <= 0 ||
+	if (!io_await(s->lease, LEASE_MS) ||
 		recv(s->lease, &a, sizeof(a), MSG_DONTWAIT) !=
 			(ssize_t)sizeof(a))
 		return err_set(e, "lease a spare jail: no answer");

@@ -60,10 +60,8 @@ static void reap_sessions(struct supplier *s)
 /* The front end may know a moment before us that one has ended. */
 static int has_room(struct supplier *s)
 {
-	struct pollfd p = {.fd = s->deaths, .events = POLLIN};
-
 	reap_sessions(s);
-	if (s->living >= s->offer->most && poll(&p, 1, END_MS) > 0)
+	if (s->living >= s->offer->most && io_await(s->deaths, END_MS))
 		reap_sessions(s);
 	return s->living < s->offer->most;
 }

@@ -355,9 +355,7 @@ static bool is_asked(const struct pool *p)
 
 static bool has_answer(const struct pool *p)
 {
-	struct pollfd v = {.fd = p->supplier, .events = POLLIN};
-
-	return is_asked(p) && poll(&v, 1, 0) > 0;
+	return is_asked(p) && io_is_readable(p->supplier);
 }
 
 void pool_turn(struct pool *p)

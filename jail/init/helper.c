@@ -12,7 +12,6 @@
 #include "jail/base/io.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,11 +31,10 @@ static int is_stopped(pid_t pid)
 /* True if the child has answered, or ended, by then. */
 static int await_child(pid_t pid, int fd, int timeout_ms)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int64_t end = now_ms() + timeout_ms, left;
 
 	while ((left = end - now_ms()) > 0 && !is_stopped(pid))
-		if (poll(&p, 1, left < LOOK_MS ? (int)left : LOOK_MS) > 0)
+		if (io_await(fd, left < LOOK_MS ? (int)left : LOOK_MS))
 			return 1;
 	return 0;
 }

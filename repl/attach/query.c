@@ -88,15 +88,13 @@ static int ask_session(int sock, const struct attach_request *r, int ms,
 	struct attach_answer *a, int *fd, struct err *e)
 {
 	auto_close int ns = query_namespace(e);
-	struct pollfd p = {.fd = sock, .events = POLLIN};
-
 	if (ns < 0)
 		return -1;
 	if (fd)
 		io_allow_fds(sock);
 	if (io_send_fds(sock, r, sizeof(*r), &ns, 1, MSG_DONTWAIT) < 0)
 		return err_errno(e, "ask the session");
-	if (poll(&p, 1, ms) <= 0)
+	if (!io_await(sock, ms))
 		return err_set(e, "the session does not answer");
 	return read_answer(sock, a, fd, e);
 }
@@ -149,14 +147,13 @@ static _Noreturn void copy_list(int sock, int to)
 /* Read what the child writes, until `until_ms`. 0, or -1: not all. */
 static int take_list(int from, int64_t until_ms, struct strbuf *b)
 {
-	struct pollfd p = {.fd = from, .events = POLLIN};
 	char buf[16 << 10];
 	ssize_t n;
 
 	while (b->n <= ENTRIES_MAX * sizeof(struct attach_entry)) {
 		int64_t left = until_ms - now_ms();
 
-		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
+		if (left <= 0 || !io_await(from, (int)left))
 			return -1;
 		n = read(from, buf, sizeof(buf));
 		if (n <= 0)

@@ -272,13 +272,8 @@ static void prepare_cell(struct cells *c, const struct request *q)
  * cell's end, but a pipe's size of it may still be in the pipe. */
 static void drain_report(struct cells *c)
 {
-	struct pollfd p = {.fd = c->report.fd, .events = POLLIN};
-
-	for (int i = 0; i < PIPE_READS; i++) {
-		if (p.fd < 0 || poll(&p, 1, 0) <= 0)
-			return;
+	for (int i = 0; i < PIPE_READS && io_is_readable(c->report.fd); i++)
 		capture_read(&c->report);
-	}
 }
 
 /* Drop bytes in the pipe: an earlier cell may have kept the write end. */

@@ -15,10 +15,10 @@
 #include "repl/json/json.h"
 
 #include "jail/base/array.h"
+#include "jail/base/io.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,7 +91,6 @@ static void compact_buffer(struct stream *s)
 
 int stream_read(struct stream *s)
 {
-	struct pollfd p = {.fd = s->fd, .events = POLLIN};
 	ssize_t r = 0;
 
 	compact_buffer(s);
@@ -99,7 +98,7 @@ int stream_read(struct stream *s)
 		return -1;
 	do {
 		if (r < 0 && errno == EAGAIN)
-			poll(&p, 1, -1);
+			io_await(s->fd, -1);
 		r = read(s->fd, s->buf + s->n, READ_BYTES);
 	} while (r < 0 && (errno == EINTR || errno == EAGAIN));
 	if (r < 0)
@@ -117,10 +116,8 @@ bool stream_is_empty(const struct stream *s)
 
 bool stream_may_go_on(struct stream *s)
 {
-	struct pollfd p = {.fd = s->fd, .events = POLLIN};
-
 	/* Bytes that can be read without waiting may be the end of file. */
-	if (stream_is_empty(s) && poll(&p, 1, 0) > 0 && stream_read(s) < 0)
+	if (stream_is_empty(s) && io_is_readable(s->fd) && stream_read(s) < 0)
 		return false;
 	return !s->ended || s->at < s->n;
 }

@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,10 +79,9 @@ static int answer(const struct handin *h, const struct handin_row *row)
 /* Take one message, which holds no descriptor: its length, or -1 with e. */
 static ssize_t take(const struct handin *h, void *buf, size_t n, struct err *e)
 {
-	struct pollfd p = {.fd = h->sock, .events = POLLIN};
 	ssize_t got;
 
-	if (poll(&p, 1, SILENT_MS) <= 0)
+	if (!io_await(h->sock, SILENT_MS))
 		return err_set(e, "nothing came for %d s", SILENT_MS / 1000);
 	if (io_look_at_first(h->sock) == IO_FIRST_FDS)
 		return err_set(e, "malformed hand-in: it holds descriptors");

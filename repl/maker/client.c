@@ -131,10 +131,9 @@ static int look_up(struct maker_client *v, struct err *e)
 
 static int receive(int conn, struct maker_client *v, struct err *e)
 {
-	struct pollfd p = {.fd = conn, .events = POLLIN};
 	ssize_t n;
 
-	if (poll(&p, 1, REQUEST_MS) <= 0)
+	if (!io_await(conn, REQUEST_MS))
 		return err_set(e, "no request came");
 	if (io_look_at_first(conn) == IO_FIRST_FDS)
 		return err_set(e, "read a request: it holds descriptors");

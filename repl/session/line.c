@@ -18,13 +18,13 @@
 #include "repl/session/session.h"
 
 #include "jail/base/err.h"
+#include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
 #include "repl/term/term.h"
 #include "repl/text/text.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -150,13 +150,6 @@ void line_end(struct session *s)
 	strbuf_free(&keys);
 }
 
-static bool has_output(const struct session *s)
-{
-	struct pollfd p = {.fd = s->relay->tty, .events = POLLIN};
-
-	return poll(&p, 1, 0) > 0;
-}
-
 /* ---- a read ---- */
 
 static int stop_reading(void *arg)
@@ -268,7 +261,7 @@ bool line_edit(struct session *s)
 	if (!r->editing || r->state != RELAY_OPEN || r->tty < 0 ||
 		!s->term->in_tty || !relay_is_flushed(r))
 		return false;
-	if (has_output(s) && ++l->crowded < CROWDED_MAX)
+	if (io_is_readable(s->relay->tty) && ++l->crowded < CROWDED_MAX)
 		return false;
 	row = s->output ? output_row(s->output, &n) : NULL;
 	if (!row || l->crowded >= CROWDED_MAX || !r->edits ||

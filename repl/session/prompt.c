@@ -248,13 +248,12 @@ static bool is_blank(const char *src, size_t n)
  * mode: the editor gets those, and echoes them. */
 static void set_line_mode(struct session *s)
 {
-	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
 	char keys[4096];
 	bool raw = s->term->raw;
 	ssize_t n = 0;
 
 	terminal_restore(s->term);
-	if (raw && poll(&p, 1, 0) > 0)
+	if (raw && io_is_readable(s->term->in))
 		n = read(s->term->in, keys, sizeof(keys));
 	if (n > 0)
 		editor_type(s->editor, keys, (size_t)n);
