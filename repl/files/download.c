@@ -475,29 +475,24 @@ int download_run(struct transfer *t, const struct lexer_word *from, int n,
 	return t->cancelled ? 0 : r;
 }
 
-static int download_pair(
-	const struct transfer *with, const char *from, const char *to)
-{
-	struct transfer t = *with;
-	struct lexer_word w = {.s = (char *)from,
-		.pattern = (char *)from,
-		.is_pattern = strpbrk(from, "*?[") != NULL};
-	struct err e = {0};
-	int r;
-
-	t.partial = true;
-	r = download_run(&t, &w, 1, to, &e);
-	return transfer_result(&t, r, &e);
-}
-
 int download_all(const struct transfer *with, const struct options *o)
 {
-	int r = 0;
+	int all = 0;
 
-	for (size_t i = 0; i < o->ndownloads; i++)
-		r |= download_pair(
-			with, o->downloads[i].from, o->downloads[i].to);
-	return r;
+	for (size_t i = 0; i < o->ndownloads; i++) {
+		char *from = o->downloads[i].from;
+		struct transfer t = *with;
+		struct lexer_word w = {.s = from,
+			.pattern = from,
+			.is_pattern = strpbrk(from, "*?[") != NULL};
+		struct err e = {0};
+		int r;
+
+		t.partial = true;
+		r = download_run(&t, &w, 1, o->downloads[i].to, &e);
+		all |= transfer_result(&t, r, &e);
+	}
+	return all;
 }
 
 /* NULL: the working directory. */
