@@ -37,6 +37,15 @@ const char *path_last(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+int path_depth(const char *path)
+{
+	int n = 0;
+
+	for (; *path; path++)
+		n += *path == '/';
+	return n;
+}
+
 bool path_is_dots(const char *name)
 {
 	return !strcmp(name, ".") || !strcmp(name, "..");

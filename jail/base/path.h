@@ -26,6 +26,9 @@ static inline bool path_is_beneath(const char *path, const char *dir)
 /* The text behind the last slash. */
 const char *path_last(const char *path);
 
+/* How many slashes it has. */
+int path_depth(const char *path);
+
 /* True if a directory entry is "." or "..". */
 bool path_is_dots(const char *name);
 

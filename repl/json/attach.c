@@ -9,6 +9,7 @@
 #include "repl/json/json.h"
 
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "jail/jail.h"
 #include "repl/files/files.h"
 #include "repl/text/text.h"
@@ -190,15 +191,6 @@ static const char *add_entry(
 	return NULL;
 }
 
-static int count_depth(const char *path)
-{
-	int n = 0;
-
-	for (; *path; path++)
-		n += *path == '/';
-	return n;
-}
-
 /* Take the names from the drive: the home has been listed. */
 static void take_names(struct attach *a)
 {
@@ -210,7 +202,7 @@ static void take_names(struct attach *a)
 static const char *check_depths(const struct attach *a)
 {
 	for (size_t i = 0; i < a->files.n; i++)
-		if (count_depth(a->files.v[i].path) > DEPTH_MAX)
+		if (path_depth(a->files.v[i].path) > DEPTH_MAX)
 			return too_deep;
 	return NULL;
 }

@@ -128,21 +128,12 @@ static int take_file(struct place_draft *p, int home, const struct jail_file *f,
 	return r;
 }
 
-static int depth(const char *path)
-{
-	int n = 0;
-
-	for (; *path; path++)
-		n += *path == '/';
-	return n;
-}
-
 /* A file that a person wrote by hand is small, and rarely lies deep: it comes
  * first, for not all may have room, or time. */
 static int by_worth(const void *a, const void *b)
 {
 	const struct jail_file *x = a, *y = b;
-	int deeper = depth(x->path) - depth(y->path);
+	int deeper = path_depth(x->path) - path_depth(y->path);
 
 	if (deeper)
 		return deeper;
