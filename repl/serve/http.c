@@ -27,10 +27,8 @@
 #define HEADERS_MAX 3
 /* Most bytes that we read of a body that no handler wants. */
 #define UNWANTED_BYTES (64 << 10)
-/* Memory for all bodies: so many times the longest. One client can have all of
- * it but this part (1/4), which is left to others. */
+/* Memory for all bodies: so many times the longest. */
 #define BODIES 8
-#define OTHERS_DEN 4
 
 struct header {
 	const char *name;
@@ -398,8 +396,8 @@ static struct exchange *find_oldest(
 static bool is_over_share(
 	const struct http *h, size_t n, struct connections_peer who)
 {
-	const size_t all = BODIES * h->rules.body;
-	const size_t share = all - all / OTHERS_DEN;
+	const size_t share = (size_t)store_share_of_client(
+		(int64_t)(BODIES * h->rules.body));
 
 	if (h->held + n <= share)
 		return false;

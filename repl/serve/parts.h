@@ -81,6 +81,13 @@ enum store_problem {
 /* Write a new UUID. */
 void store_make_id(char id[static STORE_ID_LEN + 1]);
 
+/* What one client can have of all that there may be of something: a quarter is
+ * left to others. */
+static inline int64_t store_share_of_client(int64_t all)
+{
+	return all - all / 4;
+}
+
 /* Open the file that holds all of them, without a name. 0, or -1 with e. */
 int store_open(
 	struct store **out, const struct config_serve *rules, struct err *e);

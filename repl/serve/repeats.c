@@ -23,10 +23,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* One client can have all answers and bytes but this part (1/4), which is left
- * to others. */
-#define OTHERS_DEN 4
-
 struct repeat {
 	struct repeats *all;
 	struct repeat *next; /* NULL: the newest */
@@ -159,11 +155,6 @@ static struct repeat *count_answers(const struct repeats *s,
 	return oldest;
 }
 
-static int64_t share_of_client(int64_t all)
-{
-	return all - all / OTHERS_DEN;
-}
-
 /* Forget the oldest answers, of one client (NULL: of anybody), until there is
  * room for one more with so many bytes. */
 static void make_room(struct repeats *s, const struct connections_peer *who,
@@ -238,7 +229,7 @@ static void move_to_end(struct repeat *e)
 
 bool repeats_fits(const struct repeat *e, size_t n)
 {
-	return (int64_t)n <= share_of_client(e->all->rules->answers_size);
+	return (int64_t)n <= store_share_of_client(e->all->rules->answers_size);
 }
 
 void repeats_answer(struct repeat *e, int status, const char *type,
@@ -247,8 +238,8 @@ void repeats_answer(struct repeat *e, int status, const char *type,
 	const struct config_serve *c = e->all->rules;
 	int64_t n = (int64_t)body->n;
 
-	make_room(e->all, &e->owner, share_of_client(c->answers),
-		share_of_client(c->answers_size), n);
+	make_room(e->all, &e->owner, store_share_of_client(c->answers),
+		store_share_of_client(c->answers_size), n);
 	make_room(e->all, NULL, c->answers, c->answers_size, n);
 	if (n)
 		strbuf_add(&e->body, body->s, body->n);

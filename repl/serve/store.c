@@ -26,9 +26,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* One client can have all files and bytes but this part (1/4), which is left to
- * others. */
-#define OTHERS_DEN 4
 /* Places begin at a multiple of this: more than a block of any disk. */
 #define ALIGN (64LL << 10)
 
@@ -132,11 +129,6 @@ static void empty_file(struct store *s, struct store_file *f)
 
 /* ---- room ---- */
 
-static int64_t share_of_client(int64_t all)
-{
-	return all - all / OTHERS_DEN;
-}
-
 /* The oldest result that nobody holds, of this client or (NULL) of anybody; or
  * NULL. */
 static struct store_file *find_oldest_result(
@@ -184,8 +176,8 @@ static bool make_room(struct store *s, struct connections_peer who,
 			own += f->used && is_own;
 			size += f->used && is_own ? f->size : 0;
 		}
-		over_share = own > share_of_client(r->files) ||
-			     size > share_of_client(r->storage);
+		over_share = own > store_share_of_client(r->files) ||
+			     size > store_share_of_client(r->storage);
 		if (!over_share && all <= r->files &&
 			s->total + bytes <= r->storage)
 			return true;
@@ -199,7 +191,7 @@ static struct store_file *begin_file(
 {
 	struct store_file *f = s->v;
 
-	if (size > share_of_client(s->rules->storage) ||
+	if (size > store_share_of_client(s->rules->storage) ||
 		!make_room(s, owner, 1, size))
 		return NULL;
 	while (f->used)
