@@ -303,6 +303,12 @@ int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st);
 int procs_waits_for_tty(
 	const struct procs_source *s, dev_t tty, const pid_t *skip, int nskip);
 
+/* True if `pid` is one of these. */
+int procs_is_among(pid_t pid, const pid_t *v, int n);
+
+/* True if reading failed, with errno, because the process is gone. */
+int procs_is_gone(void);
+
 /* ---- spawn.c ---- */
 
 #define SPAWN_ENV_MAX 128

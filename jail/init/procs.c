@@ -64,8 +64,7 @@
 /* The tty that stands for a process's own controlling terminal. */
 #define DEV_TTY makedev(5, 0)
 
-/* True if reading failed because the process is gone. */
-static int is_gone(void)
+int procs_is_gone(void)
 {
 	return errno == ENOENT || errno == ESRCH;
 }
@@ -381,7 +380,7 @@ static void keep_lines(struct kept *k, const char *path, int is_record,
 	char line[256], room[16384];
 
 	if (!f) {
-		k->hidden |= !is_gone();
+		k->hidden |= !procs_is_gone();
 		fd_drop(&fd);
 		return;
 	}
@@ -394,7 +393,7 @@ static void keep_lines(struct kept *k, const char *path, int is_record,
 		if (!is_record && strchr(line, '\n'))
 			record = 0;
 	}
-	k->hidden |= ferror(f) && !is_gone();
+	k->hidden |= ferror(f) && !procs_is_gone();
 	fclose(f);
 }
 
@@ -404,7 +403,7 @@ static int is_of_proc(int proc, const char *path)
 	auto_close int fd = openat(proc, path, O_PATH | O_CLOEXEC);
 	struct statfs fs;
 
-	return fd < 0 ? !is_gone()
+	return fd < 0 ? !procs_is_gone()
 		      : fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC;
 }
 
@@ -434,7 +433,7 @@ static int keep_descriptor(int number, void *arg)
 
 	snprintf(path, sizeof(path), "fd/%d", number);
 	if (fstatat(k->fd, path, &st, 0) < 0)
-		k->hidden |= !is_gone();
+		k->hidden |= !procs_is_gone();
 	else if (S_ISREG(st.st_mode) && st.st_size == 0 &&
 		 is_of_proc(k->fd, path))
 		k->hidden |= !prints_little(k->fd, path);
@@ -451,7 +450,7 @@ static void count_kept(const struct procs_source *s, int fd, struct procs *out)
 
 	keep_lines(&k, "maps", 0, keep_map);
 	if (procstat_each(fd, "fdinfo", 0, keep_descriptor, &k) < 0)
-		k.hidden |= !is_gone();
+		k.hidden |= !procs_is_gone();
 	out->kernel_bytes += k.maps * MAP_BYTES + k.shared * SHARED_BYTES +
 			     k.watches * WATCH_BYTES;
 	out->forks_bytes += k.maps * MAP_FORK_BYTES * (out->n - 1);
@@ -732,14 +731,14 @@ static void sample_threads(int proc, dev_t tty, struct sample *x)
 	int more = 0;
 
 	if (walk_threads(&w, proc) < 0) {
-		x->awake |= !is_gone();
+		x->awake |= !procs_is_gone();
 		return;
 	}
 	while (!x->awake && (more = walk_next(&w)) > 0) {
 		int r;
 
 		if (procstat_read(w.fd, "stat", &t.st) < 0) {
-			x->awake |= !is_gone();
+			x->awake |= !procs_is_gone();
 			continue;
 		}
 		if (!state_sleeps(t.st.state))
@@ -756,10 +755,10 @@ static void sample_threads(int proc, dev_t tty, struct sample *x)
 	walk_end(&w);
 }
 
-static int is_skipped(pid_t pid, const pid_t *skip, int nskip)
+int procs_is_among(pid_t pid, const pid_t *v, int n)
 {
-	for (int i = 0; i < nskip; i++)
-		if (skip[i] == pid)
+	for (int i = 0; i < n; i++)
+		if (v[i] == pid)
 			return 1;
 	return 0;
 }
@@ -774,7 +773,7 @@ int procs_waits_for_tty(
 	if (walk_processes(&w, s) < 0)
 		return -1;
 	while (!x.awake && (more = walk_next(&w)) > 0)
-		if (!is_skipped(w.pid, skip, nskip))
+		if (!procs_is_among(w.pid, skip, nskip))
 			sample_threads(w.fd, tty, &x);
 	x.awake |= more < 0;
 	walk_end(&w);

@@ -72,16 +72,11 @@ enum life {
 	RUNS,
 };
 
-static int is_gone(void)
-{
-	return errno == ENOENT || errno == ESRCH;
-}
-
 /* From what procstatus_read() returned. */
 static enum life life_read(int r, const struct procstatus *st)
 {
 	if (r < 0)
-		return is_gone() ? DEAD : RUNS;
+		return procs_is_gone() ? DEAD : RUNS;
 	if (strchr("XxZ", st->state))
 		return DEAD;
 	if (strchr("Tt", st->state))
@@ -118,7 +113,7 @@ static enum life life_of_threads(int proc_fd, pid_t pid, int64_t *switches)
 
 	snprintf(path, sizeof(path), "%d/task", (int)pid);
 	if (procstat_each(proc_fd, path, 2, visit_thread, &t) < 0)
-		return is_gone() ? DEAD : RUNS;
+		return procs_is_gone() ? DEAD : RUNS;
 	*switches = t.switches;
 	return t.most;
 }
@@ -138,14 +133,6 @@ static enum life life_of(int proc_fd, pid_t pid, int64_t *switches)
 }
 
 /* ---- every process ---- */
-
-static int is_kept(pid_t pid, const int32_t *keep, int nkeep)
-{
-	for (int i = 0; i < nkeep; i++)
-		if (keep[i] == pid)
-			return 1;
-	return 0;
-}
 
 /* The highest pid that is in use: a new one, unless the numbers have wrapped
  * around. */
@@ -275,7 +262,7 @@ static int visit_culled(pid_t pid, void *arg)
 	struct cull *c = arg;
 	int64_t switches;
 
-	if (is_kept(pid, c->keep, c->nkeep))
+	if (procs_is_among(pid, c->keep, c->nkeep))
 		return 0;
 	/* A dead child of a kept process stays until its parent reaps it. */
 	if (c->proc_fd >= 0 && life_of(c->proc_fd, pid, &switches) == DEAD)
@@ -291,7 +278,7 @@ static void reap_dead(const int32_t *keep, int nkeep)
 	siginfo_t si = {0};
 
 	while (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-		si.si_pid > 0 && !is_kept(si.si_pid, keep, nkeep)) {
+		si.si_pid > 0 && !procs_is_among(si.si_pid, keep, nkeep)) {
 		waitpid(si.si_pid, NULL, WNOHANG);
 		si.si_pid = 0;
 	}
@@ -350,7 +337,7 @@ static int visit_newest(pid_t pid, void *arg)
 	char path[32];
 
 	snprintf(path, sizeof(path), "%d/stat", (int)pid);
-	if (is_kept(pid, n->keep, n->nkeep) || pid == getpid() ||
+	if (procs_is_among(pid, n->keep, n->nkeep) || pid == getpid() ||
 		procstat_read(n->proc_fd, path, &st) < 0 ||
 		st.ppid != n->parent || st.start_ticks < n->started)
 		return 0;
