@@ -9,6 +9,7 @@
 #define TESTS_FORKED_H
 
 #include <errno.h>
+#include <grp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,5 +83,19 @@ static inline int errno_of(long r)
 			_exit(255);                                            \
 		}                                                              \
 	} while (0)
+
+/* In a child: go on as an ordinary user, who may look at its own /proc/PID. */
+static inline void forked_as_user(void)
+{
+	const gid_t nobody = 65534;
+
+	if (geteuid() != 0)
+		return;
+	CHILD_CHECK(setgroups(0, NULL) == 0 &&
+			    setresgid(nobody, nobody, nobody) == 0 &&
+			    setresuid(nobody, nobody, nobody) == 0 &&
+			    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0,
+		"give up being root");
+}
 
 #endif
