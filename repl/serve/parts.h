@@ -81,8 +81,7 @@ enum store_problem {
 /* Write a new UUID. */
 void store_make_id(char id[static STORE_ID_LEN + 1]);
 
-/* What one client can have of all that there may be of something: a quarter is
- * left to others. */
+/* The share of `all` that one client can have: a quarter is left to others. */
 static inline int64_t store_share_of_client(int64_t all)
 {
 	return all - all / 4;

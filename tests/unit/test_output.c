@@ -582,7 +582,7 @@ static void what_is_said_on_the_alternate_screen_fits_as_it_is_shown(
 	assert_false(is_said_there("\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b"));
 }
 
-/* What watchers are sent: bytes as they are, other parts by a letter each. */
+/* Note the parts for watchers: bytes as they are, others by a letter each. */
 static void screen_copy(
 	void *arg, enum output_copied what, const void *buf, size_t n)
 {
