@@ -181,6 +181,7 @@ void run_set_locale(void);
 int run_read_config(
 	struct invocation *r, struct config *cfg, struct config_errors *errors);
 void run_load_config(struct invocation *r);
+
 /* Fill in the sources of the system's configuration for this person. */
 void run_find_where(struct invocation *r, struct config_where *where);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * array.h - arrays: of a known length, and such that grow
+ * array.h - arrays of a known length, and arrays that grow
  */
 #ifndef JAIL_BASE_ARRAY_H
 #define JAIL_BASE_ARRAY_H

@@ -80,6 +80,7 @@ static inline void fd_drop(int *fd)
 	*fd = -1;
 }
 
+/* Close those of `n` descriptors that are open, and make each -1. */
 static inline void fds_drop(int *fds, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -161,14 +162,14 @@ int io_lock(int fd, int within_ms);
  * looks once more: another may have read the bytes meanwhile. */
 int io_is_readable(int fd);
 
-/* The same at the latest in so many milliseconds; -1: for ever. */
+/* Wait until there is something to read, or the end of file: at most so many
+ * milliseconds; -1: without a limit. False after that, and after a signal. */
 int io_await(int fd, int ms);
 
-/* The entries of a directory, for the caller to closedir(). Takes `fd`, which
- * may be -1. NULL with errno. */
+/* The entries of a directory, for the caller to closedir(). NULL with errno.
+ * io_list_taken() takes `fd`, which may be -1; io_list() leaves `dir` open, and
+ * that may be opened with O_PATH. */
 DIR *io_list_taken(int fd);
-
-/* The same of a directory that stays open, also with O_PATH. */
 DIR *io_list(int dir);
 
 /* Set or clear O_NONBLOCK. 0, or -1 with errno. */

@@ -26,7 +26,6 @@
 #include "jail/base/procstatus.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -88,6 +88,7 @@ static int ask_session(int sock, const struct attach_request *r, int ms,
 	struct attach_answer *a, int *fd, struct err *e)
 {
 	auto_close int ns = query_namespace(e);
+
 	if (ns < 0)
 		return -1;
 	if (fd)

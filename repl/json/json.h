@@ -126,10 +126,10 @@ struct attach_rules {
 const char *attach_files(
 	struct strbuf *b, struct drive *d, const struct attach_rules *rules);
 
-/* The same in steps, for a caller that serves other requests, too, and, without
- * `kind`, leaves out "kind". attach_begin() returns NULL when out of memory.
- * attach_turn() has the home listed; it returns true at the end, with *why as
- * above. */
+/* The same in steps, for a caller that serves other requests, too. Without
+ * `kind` no file has the key "kind". attach_begin() returns NULL when out of
+ * memory. attach_turn() has the home listed; it returns true at the end, with
+ * *why as above. */
 struct attach *attach_begin(struct strbuf *b, struct drive *d,
 	const struct attach_rules *rules, bool kind);
 bool attach_turn(struct attach *a, const char **why);

@@ -115,7 +115,7 @@ static int take_file(struct place_draft *p, int home, const struct jail_file *f,
 		return err_errno(e, "look at it");
 	if (name_file(f->path, name) < 0)
 		return err_set(e, "no file can have that name there");
-	/* We ask before place_begin() takes room: this file needs none. */
+	/* A file that is there already needs no room of place_begin()'s. */
 	if (place_has(p, name, fd))
 		return 0;
 	r = place_begin(p, &in, name, st.st_size, e);

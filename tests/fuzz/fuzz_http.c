@@ -12,7 +12,7 @@
  *
  * They go all the way: to the connections, the routes and the parsers of forms
  * and of what is to be run. Programs are not run: an answer is made
- * up. For all input, each answer has a status and a body in HTTP_JSON, the log has
+ * up. For all input, each answer has a status and a body in JSON, the log has
  * no field but ours, and nothing stays behind. The bytes come in pieces; 0xff
  * ends one.
  */

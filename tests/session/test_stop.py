@@ -483,8 +483,9 @@ def test_a_stopped_session_that_cannot_go_on_ends_with_its_shell(cb, many):
     below = hosttree.descendants(s.pid)
     s.process.kill()
     s.process.wait()
-    hosttree.until(lambda: not any(map(hosttree.is_alive, *zip(*below.items()))),
-                   "the end of the session")
+    hosttree.until(
+        lambda: not any(hosttree.is_alive(*p) for p in below.items()),
+        "the end of the session")
 
 
 # ---- the question which session, and a watcher ----

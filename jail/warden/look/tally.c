@@ -46,6 +46,7 @@ static void look_at_host(struct tally *t)
 	enum { KEYS = COUNT(keys) };
 	int64_t bytes[KEYS], swapped;
 	char text[4096];
+
 	io_read_small(AT_FDCWD, "/proc/meminfo", text, sizeof(text));
 	for (int i = 0; i < KEYS; i++) {
 		const char *at = strstr(text, keys[i]);
