@@ -32,7 +32,6 @@ enum {
 	CSTIME,
 	THREADS = 20,
 	STARTTIME = 22,
-	RSS = 24,
 	START_CODE = 26,
 	END_CODE,
 	START_STACK,
@@ -74,7 +73,7 @@ int procstat_parse(const char *text, size_t n, struct procstat *st)
 		if (end == at)
 			break;
 	}
-	if (last < RSS)
+	if (last < STARTTIME)
 		return -1;
 	st->ppid = (pid_t)f[PPID];
 	st->pgrp = (pid_t)f[PGRP];
@@ -86,7 +85,6 @@ int procstat_parse(const char *text, size_t n, struct procstat *st)
 	st->dead_ticks = (int64_t)(f[CUTIME] + f[CSTIME]);
 	st->threads = (int)f[THREADS];
 	st->start_ticks = f[STARTTIME];
-	st->rss_bytes = (int64_t)f[RSS] * sysconf(_SC_PAGESIZE);
 	st->code = (uintptr_t)f[START_CODE];
 	st->code_end = (uintptr_t)f[END_CODE];
 	st->stack = (uintptr_t)f[START_STACK];

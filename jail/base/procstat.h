@@ -21,7 +21,6 @@ struct procstat {
 	int64_t dead_ticks;   /* of children it has waited for */
 	int threads;
 	uint64_t start_ticks; /* since boot */
-	int64_t rss_bytes;
 	/* Where memory has what; 0 where that is hidden. */
 	uintptr_t code, code_end, stack, data, data_end, brk;
 	uintptr_t args, args_end, env, env_end; /* as it was started */

@@ -71,7 +71,9 @@ int procstatus_parse(const char *text, struct procstatus *st)
 		.has_memory = value_after(text, "VmSize") != NULL,
 		.is_killed = has_sigkill(text, "SigPnd") ||
 			     has_sigkill(text, "ShdPnd"),
-		.rss_bytes = number_after(text, "VmRSS") * 1024,
+		.size_bytes = (number_after(text, "VmRSS") +
+				      number_after(text, "VmSwap")) *
+			      1024,
 		.pages_bytes = (number_after(text, "RssAnon") +
 				       number_after(text, "VmSwap")) *
 			       1024,

@@ -14,11 +14,11 @@
 struct procstatus {
 	char state; /* R S D T t Z X I */
 	int threads;
-	pid_t leader;	   /* the process that a thread belongs to */
-	pid_t inside;	   /* its number in its own pid namespace; 0 unknown */
-	int has_memory;	   /* 0: on its way out, or a thread of the kernel */
-	int is_killed;	   /* SIGKILL has been sent, and not been seen */
-	int64_t rss_bytes; /* in memory */
+	pid_t leader;	    /* the process that a thread belongs to */
+	pid_t inside;	    /* its number in its own pid namespace; 0 unknown */
+	int has_memory;	    /* 0: on its way out, or a thread of the kernel */
+	int is_killed;	    /* SIGKILL has been sent, and not been seen */
+	int64_t size_bytes; /* in memory and swapped out */
 	int64_t pages_bytes;  /* not of files, in memory and swapped out */
 	int64_t tables_bytes; /* page tables */
 	int64_t switches;     /* how often it has had a CPU and lost it */

@@ -283,9 +283,15 @@ enum {
 int procs_sample(const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e);
 
-/* (waits) Private (unshared) bytes of one process. -1 if it is gone or cannot
- * be read. */
-int64_t procs_private(const struct procs_source *s, pid_t pid);
+/* What one process holds, in memory and swapped out: bytes in all, and of them
+ * those that it shares with nobody. */
+struct procs_pages {
+	int64_t all, private;
+};
+
+/* (waits) Both, as they were at one time: never more is private than there is.
+ * 0, or -1 if the process is gone or cannot be read. */
+int procs_pages(const struct procs_source *s, pid_t pid, struct procs_pages *p);
 
 /* The status of one process. -1 if it is gone. */
 int procs_status(

@@ -565,16 +565,19 @@ int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st)
 	return fd < 0 ? -1 : procstat_read(fd, "stat", st);
 }
 
-int64_t procs_private(const struct procs_source *s, pid_t pid)
+int procs_pages(const struct procs_source *s, pid_t pid, struct procs_pages *p)
 {
 	auto_close int fd = proc_open(s, pid);
 	char maps[2048];
 
 	if (fd < 0 || !rollup_read(fd, maps, sizeof(maps)))
 		return -1;
-	return kb_after(maps, "\nPrivate_Clean:") +
-	       kb_after(maps, "\nPrivate_Dirty:") +
-	       kb_after(maps, "\nSwapPss:");
+	*p = (struct procs_pages){
+		.all = kb_after(maps, "\nRss:") + kb_after(maps, "\nSwap:"),
+		.private = kb_after(maps, "\nPrivate_Clean:") +
+			   kb_after(maps, "\nPrivate_Dirty:") +
+			   kb_after(maps, "\nSwapPss:")};
+	return 0;
 }
 
 /* ---- waiting for the person ---- */

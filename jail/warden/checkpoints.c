@@ -417,7 +417,7 @@ void checkpoints_weigh_start(struct checkpoints *c)
 	c->faults = -1;
 	if (c->n == 0 || procs_status(procs, c->guest->pid, &now) < 0)
 		return;
-	c->rss_bytes = now.rss_bytes;
+	c->size_bytes = now.size_bytes;
 	/* Of a guest that runs, only the helper may ask for the rest. */
 	if (warden_jail_is_stopped(c->jail) &&
 		procs_stat(procs, c->guest->pid, &st) == 0)
@@ -428,12 +428,13 @@ void checkpoints_weigh_start(struct checkpoints *c)
  * worth counting. */
 static int64_t copied_bytes(struct checkpoints *c, const struct work_result *r)
 {
-	int64_t grown = r->rss_bytes - c->rss_bytes;
+	int64_t grown;
 
 	if (c->faults < 0 || r->private_bytes >= 0)
 		c->faults = r->faults;
 	if (r->private_bytes < 0)
 		return 0;
+	grown = r->size_bytes - c->size_bytes;
 	return grown > 0 ? r->private_bytes - grown : r->private_bytes;
 }
 

@@ -200,8 +200,8 @@ struct checkpoints {
 	int told_cost;	    /* that they cost too much was said */
 
 	/* what they cost */
-	int64_t faults;	   /* the live guest's when last counted; -1 unknown */
-	int64_t rss_bytes; /* its size when the cell began */
+	int64_t faults;	    /* the live guest's when last counted; -1 unknown */
+	int64_t size_bytes; /* its size when the cell began */
 	int skip, skip_next; /* cells to go without one */
 	enum jail_no_checkpoint skip_why;
 };

@@ -51,8 +51,8 @@ static int64_t others_cpu_ms(const struct warden *w)
 static int64_t next_tick(struct warden *w, int64_t now, int64_t ran_ms)
 {
 	const struct checkpoints *c = &w->checkpoints;
-	int copying =
-		c->n > 0 && c->rss_bytes > COPYING_BYTES && ran_ms < COPYING_MS;
+	int copying = c->n > 0 && c->size_bytes > COPYING_BYTES &&
+		      ran_ms < COPYING_MS;
 	uint8_t dice = 0;
 
 	(void)!getrandom(&dice, 1, GRND_NONBLOCK);

@@ -5,6 +5,8 @@
  */
 #include "small_jail.h"
 
+#include "jail/warden/look/look.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -68,7 +70,7 @@ static int sum_up(void *arg)
 	struct procs p;
 	struct jail j;
 	struct err e;
-	int64_t private;
+	struct procs_pages pages;
 	int n;
 
 	(void)arg;
@@ -88,12 +90,15 @@ static int sum_up(void *arg)
 			"%lld bytes by weight", (long long)p.bytes);
 		CHILD_CHECK(p.cpu_ms >= 80 && p.cpu_ms < 5000, "%lld ms",
 			(long long)p.cpu_ms);
-		private = procs_private(&s[i], 2);
-		CHILD_CHECK(private >= 0 && private < 8 * MIB, "%lld private",
-			(long long)private);
+		CHILD_CHECK(procs_pages(&s[i], 2, &pages) == 0 &&
+				    pages.all >= 32 * MIB &&
+				    pages.private >= 0 &&
+				    pages.private < 8 * MIB,
+			"%lld of %lld private", (long long)pages.private,
+			(long long)pages.all);
 		CHILD_CHECK(procs_stat(&s[i], 2, &st) == 0, "stat");
 		CHILD_CHECK(procs_stat(&s[i], 99, &st) < 0, "there is no 99");
-		CHILD_CHECK(procs_private(&s[i], 99) < 0,
+		CHILD_CHECK(procs_pages(&s[i], 99, &pages) < 0,
 			"memory of 99, which does not exist");
 	}
 	CHILD_CHECK(n == 2 || j.proc < 0, "sources");
@@ -104,6 +109,54 @@ static void memory_and_cpu_are_summed(void **state)
 {
 	(void)state;
 	run_in_jail(sum_up, NULL);
+}
+
+static void come_and_go(struct guest *g)
+{
+	say_ready(g);
+	for (;;) {
+		char *p = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		memset(p, 1, 64 * MIB);
+		munmap(p, 64 * MIB);
+	}
+}
+
+/* As one that the kernel kills for its memory gives it back. */
+static int count_private_of_what_comes_and_goes(void *arg)
+{
+	struct guest g = {.run = come_and_go};
+	const struct work q = {.what = WORK_PRIVATE, .pid = 2};
+	static struct work_result r;
+	struct work_place place = {0};
+	struct procs_source s[2];
+	int64_t end, seen = 0;
+	struct jail j;
+	int n;
+
+	(void)arg;
+	jail_make(&j, &g);
+	n = sources(&j, s);
+	for (int i = 0; i < n; i++) {
+		place.procs = s[i];
+		for (end = now_ms() + 700; now_ms() < end;) {
+			work_do(&place, &q, &r);
+			CHILD_CHECK(r.what == WORK_PRIVATE, "not counted");
+			CHILD_CHECK(r.private_bytes <= r.size_bytes,
+				"%lld bytes more are private than there are",
+				(long long)(r.private_bytes - r.size_bytes));
+			seen = r.size_bytes > seen ? r.size_bytes : seen;
+		}
+	}
+	CHILD_CHECK(seen > 32 * MIB, "only %lld bytes", (long long)seen);
+	return 0;
+}
+
+static void what_a_guest_frees_was_not_copied(void **state)
+{
+	(void)state;
+	run_in_jail(count_private_of_what_comes_and_goes, NULL);
 }
 
 static void *hold_and_sleep(void *arg)
@@ -398,6 +451,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_exiting_process_is_recognised),
 		cmocka_unit_test(memory_and_cpu_are_summed),
+		cmocka_unit_test(what_a_guest_frees_was_not_copied),
 		cmocka_unit_test(a_process_lives_while_any_thread_lives),
 		cmocka_unit_test(a_sleeping_process_is_not_ready),
 		cmocka_unit_test(

@@ -18,6 +18,7 @@ static void every_field_is_found(void **state)
 				   "SigPnd:\t0000000000000100\n"
 				   "ShdPnd:\t0000000000000200\n"
 				   "VmSize:\t  9 kB\n"
+				   "VmRSS:\t  103 kB\n"
 				   "RssAnon:\t  3 kB\n"
 				   "RssFile:\t  100 kB\n"
 				   "VmPTE:\t  5 kB\n"
@@ -34,6 +35,7 @@ static void every_field_is_found(void **state)
 	assert_int_equal(st.inside, 2);
 	assert_true(st.has_memory);
 	assert_true(st.is_killed);
+	assert_int_equal(st.size_bytes, 107 * 1024);
 	assert_int_equal(st.pages_bytes, 7 * 1024);
 	assert_int_equal(st.tables_bytes, 5 * 1024);
 	assert_int_equal(st.switches, 37);

@@ -54,8 +54,9 @@ static void proc_added(int pid, int mib)
 		"VmRSS:\t%d kB\nRssAnon:\t%d kB\n",
 		mib * 1024, mib * 1024);
 	proc_write(pid, "smaps_rollup",
-		"00-ff ---p 00 00:00 0 [rollup]\nPrivate_Dirty: %d kB\n",
-		mib * 1024);
+		"00-ff ---p 00 00:00 0 [rollup]\nRss: %d kB\n"
+		"Private_Dirty: %d kB\n",
+		mib * 1024, mib * 1024);
 }
 
 static void proc_holds(int pid, int mib)

@@ -233,8 +233,9 @@ struct work_result {
 	int64_t kernel_bytes, forks_bytes;
 	int hidden;
 	int64_t shared;
-	/* WORK_PRIVATE: minor faults, size, and private bytes, or -1 */
-	int64_t faults, rss_bytes, private_bytes;
+	/* WORK_PRIVATE: minor faults; of all pages (struct procs_pages) those
+	 * that are private, or -1 */
+	int64_t faults, size_bytes, private_bytes;
 	size_t nkeys;
 	char keys[WORK_KEYS_MAX];
 };

@@ -62,22 +62,20 @@ static void sum_processes(
 static void count_private(
 	const struct work_place *p, const struct work *q, struct work_result *r)
 {
-	struct procstat st, later;
+	struct procs_pages now;
+	struct procstat st;
 
 	if (procs_stat(&p->procs, q->pid, &st) < 0)
 		return;
 	r->what |= WORK_PRIVATE;
 	r->faults = st.minor_faults;
-	r->rss_bytes = st.rss_bytes;
 	r->private_bytes = -1;
 	if (st.minor_faults - q->faults <
-		FAULTS_MIN_BYTES / sysconf(_SC_PAGESIZE))
+			FAULTS_MIN_BYTES / sysconf(_SC_PAGESIZE) ||
+		procs_pages(&p->procs, q->pid, &now) < 0)
 		return;
-	r->private_bytes = procs_private(&p->procs, q->pid);
-	/* Its growth meanwhile would look like copies. */
-	if (procs_stat(&p->procs, q->pid, &later) == 0 &&
-		later.rss_bytes > r->rss_bytes)
-		r->rss_bytes = later.rss_bytes;
+	r->size_bytes = now.all;
+	r->private_bytes = now.private;
 }
 
 static void sample_waits(
