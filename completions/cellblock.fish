@@ -70,7 +70,7 @@ function __cellblock_keys
 		cell.cpu 'CPU time of each cell, for all its processes together' \
 		cell.output 'output shown of each cell; the rest is only counted' \
 		cell.tail 'how much of the end is shown when output was cut' \
-		cell.source 'longest cell' \
+		cell.source 'longest source of a cell' \
 		cell.background 'what happens to running processes between cells' \
 		cell.undo 'most states kept for :undo' \
 		cell.checkpoint 'when to take a checkpoint after a cell' \
@@ -131,14 +131,14 @@ function __cellblock_keys
 		maker.reserve 'no new session while the host has less memory available' \
 		maker.sessions 'sessions of the maker at a time, for all persons' \
 		maker.hosts 'directory in which hosts tell each other who has a session where' \
-		maker.reach 'what a person types to come to this host and no other' \
-		maker.drain 'the maker makes no more sessions; those that there are go on' \
+		maker.reach 'name that a person types to reach this host and no other' \
+		maker.drain 'the maker makes no new session; those that run go on' \
 		spare.jails 'jails that the maker makes ahead, of each kind' \
 		lab.course 'the course that the person is in' \
-		lab.exercise 'what is handed in now' \
+		lab.exercise 'the exercise that persons hand in now' \
 		lab.submit 'directory that takes what is handed in; {course} is the course' \
-		lab.deadline 'until when it is handed in, such as 2026-12-04 18:00' \
-		lab.quota 'all versions of a person and an exercise together' \
+		lab.deadline 'deadline of the exercise, such as 2026-12-04 18:00' \
+		lab.quota 'bytes of all versions that a person hands in of an exercise' \
 		terminal.escapes 'which terminal sequences of a cell reach the terminal' \
 		terminal.prompt 'the prompt' \
 		terminal.colour 'colour of the prompt, the input and our own lines' \
