@@ -83,12 +83,12 @@ static void tell_done(struct cell *c)
 	else if (c->done.process_limit_hit)
 		site_count(&c->w->site, LIMIT_PROCESSES);
 	link_event(&c->w->link, &ev, NULL, 0);
-	/* From now on the person interrupts something else. */
+	/* An interrupt that comes from now on is not for this cell. */
 	link_served(&c->w->link);
 }
 
-/* A cell that never ran. A jail that was left running, because this request was
- * waiting, is stopped. */
+/* Say that the cell did not run. A jail that was left running because this
+ * request was waiting is stopped. */
 static int refuse_cell(struct cell *c)
 {
 	int32_t killed;
@@ -158,8 +158,8 @@ static void note_death(struct cell *c)
 	}
 }
 
-/* Its end has begun, though init has not reported it yet. Its threads may be
- * seen for longer than its memory. */
+/* True if its end has begun, even if init has not reported it yet. Its threads
+ * may be visible for longer than its memory. */
 static int is_dying(struct warden *w)
 {
 	struct procstatus st;
@@ -168,7 +168,7 @@ static int is_dying(struct warden *w)
 	       !st.has_memory;
 }
 
-/* Its link broke. If it is dying, its death says more. */
+/* The guest's socket has closed. If the guest is dying, its death says more. */
 static void note_lost_link(struct cell *c)
 {
 	struct warden *w = c->w;
@@ -176,7 +176,7 @@ static void note_lost_link(struct cell *c)
 	struct wire_init m;
 	int ready;
 
-	/* A guest can be as if dying for as long as it likes. */
+	/* A guest can look as if it were dying for as long as it likes. */
 	for (; guest_is_alive(&w->guest) && is_dying(w) && now < end;
 		now = now_ms())
 		if (link_wait(&w->link, -1, now + 5, &ready) == SESSION_OVER ||
@@ -319,7 +319,7 @@ static int is_alive_after(enum jail_how how)
 	       how == HOW_INTERRUPTED || how == HOW_EXIT || how == HOW_REFUSED;
 }
 
-/* The kernel may have taken a child of the cell's for memory. */
+/* The kernel may have killed a child of the cell for memory. */
 static void tell_oom(struct cell *c, const struct warden_jail_usage *u)
 {
 	int64_t n = u->oom_kills - c->oom_start;
@@ -395,8 +395,8 @@ static int settle_leftovers(struct cell *c)
 		d->wall_ms >= WEIGH_AFTER_MS ? WORK_WEIGHT : 0, LOOK_END_MS);
 	warden_jail_measure(&w->jail, &u);
 	d->peak_bytes = u.peak_bytes;
-	/* Not every kernel forgets a peak: only a new one is known to be its.
-	 */
+	/* Some kernels cannot reset the peak: only a higher one than before is
+	 * known to be the cell's. */
 	d->peak_is_its = u.peak_bytes > c->peak_start;
 	d->cpu_ms = watch_cpu_ms(&c->watch, u.cpu_ms);
 	if (!is_alive_after(d->how))
@@ -426,7 +426,7 @@ static int settle_leftovers(struct cell *c)
 	return 0;
 }
 
-/* A last look at where a stuck cell is, before it is killed. */
+/* Say where a stuck cell is, before it is killed. */
 static void tell_stack(struct cell *c)
 {
 	char text[GUEST_STACK_MAX + 1];
@@ -449,8 +449,8 @@ static int finish_cell(struct cell *c)
 	if (settle_leftovers(c) == SESSION_OVER)
 		return SESSION_OVER;
 	if (is_alive_after(d->how)) {
-		/* Early, for a next cell that may follow at once: a Ctrl-C at
-		 * its first line would go to a group that is gone. */
+		/* Early: the next cell may follow at once, and a Ctrl-C at its
+		 * first line would go to a group that is gone. */
 		link_ask(&w->link, INIT_FOREGROUND, NULL, NULL, 0);
 		d->after = AFTER_KEPT;
 		d->names = w->guest.names;

@@ -22,26 +22,27 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The guest sees that its hanging copy was killed; a checkpoint that was given
- * up is gone; a checkpoint wakes up. */
+/* How long the guest may take to see that its hanging copy was killed; a
+ * checkpoint that was given up, to be gone; a checkpoint, to wake up. */
 #define UNHANG_MS 300
 #define END_MS 400
 #define WAKE_MS 1500
 #define KILL_TRIES 3
 
-/* Private pages worth giving a checkpoint up for, as a part of the limit. */
+/* A checkpoint is given up for more private pages than this part of the limit.
+ */
 #define PRIVATE_DEN 10
-/* The least that copying may cost before a checkpoint is given up for it, and
- * the least bytes for which it is measured what copying costs here. */
+/* No checkpoint is given up for copying that takes less time than this; fewer
+ * bytes than this count as no time. */
 #define COPY_MIN_MS 20
 #define COPY_MIN_BYTES (4 << 20)
-/* Bytes that older copies may hold, and that a copy may hold that is kept over
- * a reset, as parts of the limit. */
+/* The most bytes that older copies may hold, and a copy that is kept over a
+ * reset: parts of the limit. */
 #define OLDER_DEN 10
 #define RESET_DEN 4
 /* Copying may take this part of a cell's time. */
 #define COPY_DEN 4
-/* Cells to go without after that, and at most. */
+/* How many cells go without a checkpoint after that: at first, and at most. */
 #define SKIP_FIRST 8
 #define SKIP_MAX 64
 
@@ -311,7 +312,7 @@ void checkpoints_note_taken(struct checkpoints *c, enum jail_no_checkpoint why)
 		c->told_none = 0;
 	if (why == NO_CHECKPOINT_NONE || c->n == 0)
 		c->none = why;
-	/* That copying costs too much was said when it did. */
+	/* The person was told at once that copying costs too much. */
 	if (c->told_none || why == NO_CHECKPOINT_NONE ||
 		why == NO_CHECKPOINT_COST)
 		return;

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a question may take, and then the answer to its interrupt. */
+/* How long a question may take, and the guest to answer after its interrupt. */
 #define ASK_MS 1000
 #define ASK_GRACE_MS 300
 
@@ -188,8 +188,8 @@ static ssize_t ask_text(struct front_request *q, char *text, size_t size)
 	return pread(q->fd, text, size, 0);
 }
 
-/* No answer although it was interrupted, or no guest any more: as with any
- * guest that hangs or dies. */
+/* Python has not answered, though it was interrupted, or it has ended: it is
+ * replaced like any guest that hangs or dies. */
 static int ask_failed(struct warden *w, struct front_request *q, int hung)
 {
 	err_set(&q->reply.err, "Python did not answer in time");
@@ -286,8 +286,8 @@ static int serve_ask(struct warden *w, struct front_request *q)
 
 	if (q->m.a < 0 || q->m.a > ASK_SIGNATURE)
 		return err_set(&q->reply.err, "malformed question");
-	/* A thread that does not give way would cost the variables, and the
-	 * person asks neither of these. */
+	/* The editor asks these, not the person: they must not cost the
+	 * variables where a thread never gives way. */
 	if (q->m.a == ASK_SIGNATURE && w->guest.threads)
 		return err_set(&q->reply.err, "Python has threads");
 	if (q->m.a == ASK_WATCH && w->guest.threads &&
@@ -326,7 +326,7 @@ static int serve_start(struct warden *w, struct front_request *q)
 	return warden_program_run(w, q->fd, q->m.a, q->m.b != 0);
 }
 
-/* No caller waits for it, and no cell is kept waiting: one may run. */
+/* The answer is an event, and a cell may run meanwhile. */
 static int serve_side(struct warden *w, struct front_request *q)
 {
 	struct jail_event ev = {.type = JAIL_SIDE, .cell = (uint32_t)q->m.a};

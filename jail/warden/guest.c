@@ -19,17 +19,18 @@
 
 /* Python starts, and says READY. */
 #define BOOT_MS 30000
-/* A wait that is fair: between two looks at the jail; at how many of them in a
- * row it may rest, and how much CPU time it may have meanwhile; how much longer
- * the wait may be than another; how long it is when the person does not want to
- * wait. */
+/* A fair wait, which a busy host lengthens: the time between two looks at the
+ * jail; at how many looks in a row the jail may rest, and how long that is; the
+ * CPU time that it may use; how much longer the wait may be than another; and
+ * how long it is once the person has interrupted it. */
 #define FAIR_LOOK_MS 50
 #define FAIR_RESTS 4
 #define FAIR_REST_MS ((FAIR_RESTS - 1) * FAIR_LOOK_MS)
 #define FAIR_CPU_MS 300
 #define FAIR_MS 10000
 #define FAIR_LEAST_MS 400
-/* A stuck guest writes down its stacks, and each line of them. */
+/* How long a stuck guest may take to write down its stacks, and each line of
+ * them. */
 #define STACK_MS 1000
 #define STACK_SILENT_MS 250
 
@@ -250,7 +251,8 @@ int guest_await_hurried(struct guest *g, int sock, struct guest_message *m,
 		if (warden_jail_is_over(g->jail, &due))
 			return -1;
 		now = now_ms();
-		/* It could not answer while it was stopped to be weighed. */
+		/* It could not answer while it was stopped to be weighed: that
+		 * time does not count. */
 		paused_ms = g->jail->paused_ms - paused_ms;
 		least_ms += paused_ms;
 		deadline_ms += paused_ms;
@@ -289,10 +291,11 @@ static int is_its_own_doing(struct guest *g, struct patience *w)
 	int waiting = warden_jail_waiting(g->jail);
 	struct warden_jail_usage u;
 
-	/* A jail that nobody can look into holds itself back. */
+	/* A jail that cannot be looked into is held back by its own processes.
+	 */
 	if (waiting < 0)
 		return 1;
-	/* Its locks may hold the helper because it has no CPU to leave them.
+	/* A process that has no CPU may hold a lock that the helper waits for.
 	 */
 	warden_jail_look(g->jail, 0, FAIR_LOOK_MS);
 	warden_jail_show(g->jail, &u);

@@ -179,12 +179,11 @@ int lease_await(struct warden *w, struct err *e)
 	}
 	if (io_send_fds(sock, &a, sizeof(a), NULL, 0, 0) < 0 || r < 0)
 		return SESSION_OVER;
-	/* The modules that Python has loaded could do to them whatever they
-	 * like. */
+	/* The modules that Python has loaded may have changed the ttys. */
 	if (session)
 		warden_jail_begin_ttys(&w->jail);
-	/* Nothing is asked of init before. It has only to lower limits: should
-	 * that fail the session ends, and says so. */
+	/* Init is asked after the answer. It only lowers limits: should that
+	 * fail, the session ends and says so. */
 	r = tell_init(w, e);
 	return r == 0 ? await_init(w, e) : r;
 }

@@ -255,8 +255,8 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 	if (site_open(&w.site, &w.own, front, &ev.err) < 0 ||
 		warden_loop_serve(&w, &ev.err) == -1) {
 		ev.facts = w.site.facts;
-		/* The configuration alone may be wrong, or there are too many.
-		 */
+		/* A wrong configuration, and too many sessions, are no failure
+		 * of the jail. */
 		if (ev.err.kind != ERR_CONFIG && ev.err.kind != ERR_BUSY)
 			err_kind_set(&ev.err, ERR_JAIL);
 		link_event(&w.link, &ev, NULL, 0);

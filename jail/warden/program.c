@@ -85,7 +85,7 @@ static void start_clocks(struct warden *w, struct watch *wa)
 	watch_start(wa, w, w->rest_cpu_ms, -1);
 }
 
-/* Each of the two: 0; -1 with e; SESSION_OVER. `outer` is for the caller. */
+/* Both return 0, -1 with e, or SESSION_OVER. The caller owns `outer`. */
 
 /* Init is asked at once, and starts it as soon as it has built the jail, unless
  * it must be seen first that the jail keeps what is required. The clocks start
@@ -122,7 +122,7 @@ static int give_cell(struct warden *w, struct watch *wa, int file, int merged,
 		r = open_pipes(inner, outer, c.bytes ? PIPES : PIPES_PROGRAM,
 			merged, e);
 	if (r == 0) {
-		/* Python has had time to do more since it was up. */
+		/* Python may have used CPU time since it was up. */
 		warden_note_rest(w);
 		start_clocks(w, wa);
 		warden_jail_note_quiet(&w->jail, 0);

@@ -16,12 +16,12 @@
 
 #include <stdio.h>
 
-/* How often a guest is asked for a checkpoint: each that does not answer is
- * replaced first. */
+/* How often a guest is asked for a checkpoint. One that does not answer is
+ * replaced before the next try. */
 #define PARK_TRIES 3
-/* How long the guest and its copy may take for it: the rest of the cell's
- * clocks, within bounds; and those that replaced a guest that did not answer.
- */
+/* How long the guest and its copy may take for a checkpoint: what is left of
+ * the cell's clocks, within two bounds; and how long a guest that has replaced
+ * one may take. */
 #define PARK_MS 1500
 #define PARK_LEAST_MS 700
 #define PARK_AGAIN_MS 700
@@ -104,8 +104,8 @@ int warden_build_await(struct warden *w, struct err *e)
 	struct err why = {0};
 	int asked, built;
 
-	/* Python is asked for while init builds; if both fail, what goes wrong
-	 * in the building says more. */
+	/* Python is asked for while init builds. If both fail, the error of the
+	 * building says more. */
 	asked = ask_for_python(w, &why);
 	built = warden_jail_await(&w->jail, e);
 	if (built == 0 && asked == 0)

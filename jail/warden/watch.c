@@ -253,8 +253,8 @@ static void ask_helper(struct watch *wa, struct warden *w)
 		WORK_WEIGHT | (c->n > 0 && q.pid ? WORK_PRIVATE : 0));
 }
 
-/* Beside a session nobody says that the person is there. A program that copies
- * works. */
+/* No front end says that the person of a program beside a session is there: the
+ * program is idle while it uses no CPU time. */
 static int is_idle(struct watch *wa, struct warden *w, int64_t now)
 {
 	if (wa->worked_ms > wa->moved_ms) {
@@ -305,7 +305,8 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 	int heard = warden_jail_hear(&w->jail, 0, &a), known;
 
 	warden_jail_measure(&w->jail, &u);
-	/* Somebody else may have heard what was weighed, and not the copies. */
+	/* The weight may have been heard elsewhere, where copies are not looked
+	 * at. */
 	known = c->n == 0 || !w->guest.pid ||
 		(heard > 0 ? knows_copies(wa, &a, c->faults) : !u.weighed);
 	charge_time(wa, w, u.cpu_ms);
