@@ -273,6 +273,6 @@ def test_five_busy_sessions_get_what_one_gets(shares):
         for pid, who in busy.items():
             sums[who] += hosttree.ticks_of(pid) - before[pid]
         return sums
-    hosttree.until(lambda: sum(used().values()) > 400, "use of the core", 40)
+    hosttree.until(lambda: sum(used().values()) > 200, "use of the core", 40)
     got = used()
     assert .5 < got[ann.name] / got[bob.name] < 2, (got, of_ann, of_bob)
