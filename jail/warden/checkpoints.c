@@ -27,7 +27,8 @@
 #define UNHANG_MS 300
 #define END_MS 400
 #define WAKE_MS 1500
-#define KILL_TRIES 3
+/* How often init is asked to kill all others: each try takes up to 25 s. */
+#define KILL_TRIES 5
 
 /* A checkpoint is given up for more private pages than this part of the limit.
  */
@@ -544,15 +545,16 @@ void checkpoints_forget(struct checkpoints *c)
 int checkpoints_kill_others(struct checkpoints *c, int32_t *killed)
 {
 	const struct link_pids kept = checkpoints_pids(c);
-	int32_t n;
+	int32_t n, most = 0;
 	int r = 1;
 
 	/* Only the checkpoints have the variables, so we wait for a host that
-	 * leaves the dead no CPU to exit. */
-	for (int tries = 0; tries < KILL_TRIES && r > 0; tries++) {
+	 * leaves the dead no CPU to exit, or init none to answer. */
+	for (int i = 0; i < KILL_TRIES && r && r != SESSION_OVER; i++) {
 		r = warden_jail_kill(c->jail, &kept, &n);
-		*killed += tries || r < 0 ? 0 : n;
+		most = n > most ? n : most;
 	}
+	*killed += most;
 	if (r)
 		return r == SESSION_OVER ? r : -1;
 	guest_become(c->guest, 0);

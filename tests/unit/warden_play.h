@@ -92,8 +92,8 @@ static struct play {
 	const char *wake;
 	const char *ask;
 	const char *stop; /* of init: "ok", "unseen", "die" */
-	const char
-		*kill; /* of init: "ok", "some", "late": at the second time */
+	/* of init: "ok", "some"; at the second time: "late", "silent" */
+	const char *kill;
 	const char *discard;
 
 	int front; /* our end of the front end's socket */
@@ -437,10 +437,11 @@ static void init_kills(const struct wire_init *m, int but)
 		r.killed += proc_gone(pid);
 	if (!but)
 		return;
-	r.all_gone = P.kill && strcmp(P.kill, "some") != 0 &&
+	if (!P.kill || (!strcmp(P.kill, "silent") && P.count[INIT_KILL] == 1))
+		return;
+	r.all_gone = strcmp(P.kill, "some") != 0 &&
 		     (strcmp(P.kill, "late") != 0 || P.count[INIT_KILL] > 1);
-	if (P.kill)
-		init_says(&r, NULL, 0);
+	init_says(&r, NULL, 0);
 }
 
 static void init_spawns(const struct wire_init *m, int *fds)
