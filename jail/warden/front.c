@@ -286,8 +286,8 @@ static int serve_ask(struct warden *w, struct front_request *q)
 
 	if (q->m.a < 0 || q->m.a > ASK_SIGNATURE)
 		return err_set(&q->reply.err, "malformed question");
-	/* The editor asks these, not the person: they must not cost the
-	 * variables where a thread never gives way. */
+	/* The session asks these by itself: they must not cost the variables
+	 * where a thread never gives way. */
 	if (q->m.a == ASK_SIGNATURE && w->guest.threads)
 		return err_set(&q->reply.err, "Python has threads");
 	if (q->m.a == ASK_WATCH && w->guest.threads &&
