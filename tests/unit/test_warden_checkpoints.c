@@ -338,35 +338,32 @@ static void a_checkpoint_wakes_or_python_restarts(void **state)
 	}
 }
 
-static void no_checkpoint_wakes_when_the_guest_cannot_be_killed(void **state)
+/* Only when all others are dead; init is asked five times. */
+static void a_checkpoint_wakes_when_the_guest_has_been_killed(void **state)
 {
-	static const char *const how[] = {NULL, "some"};
+	static const struct {
+		const char *kill;
+		enum jail_after after;
+		int asked;
+	} cases[] = {
+		{NULL, AFTER_RESTARTED, 5},
+		{"some", AFTER_RESTARTED, 5},
+		{"late", AFTER_ROLLED_BACK, 2},
+		{"silent", AFTER_ROLLED_BACK, 2},
+	};
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int woken = cases[i].after == AFTER_ROLLED_BACK;
 		struct jail_done d = {0};
 
 		play_up(state);
-		P.kill = how[i];
+		P.kill = cases[i].kill;
 		assert_int_equal(warden_recover(W, &d), 0);
-		assert_int_equal(d.after, AFTER_RESTARTED);
-		assert_int_equal(d.no_checkpoint, NO_CHECKPOINT_SILENT);
-		assert_int_equal(P.count[INIT_RESUME], 0);
-		play_close(state);
-	}
-}
-
-static void a_checkpoint_wakes_when_the_dead_take_long_to_go(void **state)
-{
-	static const char *const how[] = {"late", "silent"};
-
-	for (size_t i = 0; i < 2; i++) {
-		struct jail_done d = {0};
-
-		play_up(state);
-		P.kill = how[i];
-		assert_int_equal(warden_recover(W, &d), 0);
-		assert_int_equal(d.after, AFTER_ROLLED_BACK);
-		assert_int_equal(P.count[INIT_KILL], 2);
+		assert_int_equal(d.after, cases[i].after);
+		assert_int_equal(P.count[INIT_KILL], cases[i].asked);
+		assert_int_equal(P.count[INIT_RESUME], woken);
+		assert_int_equal(d.no_checkpoint,
+			woken ? NO_CHECKPOINT_NONE : NO_CHECKPOINT_SILENT);
 		play_close(state);
 	}
 }
@@ -476,9 +473,7 @@ int main(void)
 		TEST_UP(more_deaths_than_the_queue_holds_do_not_overrun),
 		cmocka_unit_test(a_checkpoint_wakes_or_python_restarts),
 		cmocka_unit_test(
-			no_checkpoint_wakes_when_the_guest_cannot_be_killed),
-		cmocka_unit_test(
-			a_checkpoint_wakes_when_the_dead_take_long_to_go),
+			a_checkpoint_wakes_when_the_guest_has_been_killed),
 		TEST_UP(the_front_end_may_go_while_a_checkpoint_wakes),
 		TEST_UP(an_older_checkpoint_is_woken_where_the_newest_is_dead),
 		TEST_UP(undo_goes_back_to_the_oldest_checkpoint),
