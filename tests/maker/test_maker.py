@@ -30,6 +30,14 @@ def test_limits_says_so_in_a_session(ann):
     s.leave()
 
 
+def test_its_program_stays_in_memory(maker):
+    """However much memory sessions use up: who needs a page that was dropped waits
+    for it, and for whoever reads it."""
+    size = {k: int(v.split()[0]) for k, v in
+            hosttree.status_of(maker.maker.pid).items() if k.startswith("Vm")}
+    assert size["VmLck"] >= size["VmExe"] + size["VmLib"] > 0, size
+
+
 def test_the_cgroup_holds_the_memory(ann):
     r = ann.run("-c", "x = b'x' * 700_000_000")
     assert r.code == 137 and "memory limit: 512 MiB" in r.said, r
