@@ -27,6 +27,8 @@
 #endif
 
 #define KEY(c) ((c)&0x1f)
+/* A line that is written ends with CR LF. */
+#define OUTPUT (OPOST | ONLCR)
 
 #define FLAGS (O_RDWR | O_NOCTTY | O_CLOEXEC)
 
@@ -67,7 +69,7 @@ int pty_set_cooked(int fd, struct err *e)
 {
 	struct termios t = {
 		.c_iflag = ICRNL | IUTF8,
-		.c_oflag = OPOST | ONLCR,
+		.c_oflag = OUTPUT,
 		.c_cflag = CS8 | CREAD,
 		.c_lflag = ISIG | ICANON | IEXTEN | NOFLSH | ECHO | ECHOE |
 			   ECHOK | ECHOCTL | ECHOKE,
@@ -92,13 +94,25 @@ int pty_set_cooked(int fd, struct err *e)
 	return 0;
 }
 
-int pty_set_raw(int fd, struct err *e)
+static int set_raw(int fd, tcflag_t output, struct err *e)
 {
-	struct termios t = {.c_cflag = CS8 | CREAD, .c_cc = {[VMIN] = 1}};
+	struct termios t = {.c_oflag = output,
+		.c_cflag = CS8 | CREAD,
+		.c_cc = {[VMIN] = 1}};
 
 	if (apply_termios(fd, &t) < 0)
 		return err_errno(e, "set a terminal raw");
 	return 0;
+}
+
+int pty_set_raw(int fd, struct err *e)
+{
+	return set_raw(fd, 0, e);
+}
+
+int pty_set_keys(int fd, struct err *e)
+{
+	return set_raw(fd, OUTPUT, e);
 }
 
 int pty_set_size(

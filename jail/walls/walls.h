@@ -332,6 +332,9 @@ int pty_set_cooked(int fd, struct err *e);
 /* Set a slave raw: bytes pass unchanged both ways. */
 int pty_set_raw(int fd, struct err *e);
 
+/* Set a slave raw for what is typed; output is as in a cell. */
+int pty_set_keys(int fd, struct err *e);
+
 /* Set the window size; the foreground group gets SIGWINCH if it changed. */
 int pty_set_size(
 	int fd, unsigned short rows, unsigned short cols, struct err *e);

@@ -188,6 +188,29 @@ static void a_raw_tty_carries_every_byte(void **state)
 	own_ns_run(child_raw, NULL);
 }
 
+static int child_keys(void *arg)
+{
+	struct pair p = pair_open();
+	struct err e = {0};
+
+	(void)arg;
+	spoil(p.slave);
+	CHILD_CHECK(tcflow(p.slave, TCOON) == 0, "%m");
+	CHILD_CHECK(pty_set_keys(p.slave, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(write(p.master, "a\r\003", 3) == 3, "%m");
+	CHILD_CHECK(comes(p.slave, "a\r\003"), "a key was changed");
+	CHILD_CHECK(is_silent(p.master), "echo");
+	CHILD_CHECK(write(p.slave, "1\n2\n", 4) == 4, "%m");
+	CHILD_CHECK(comes(p.master, "1\r\n2\r\n"), "output is not a cell's");
+	return 0;
+}
+
+static void keys_are_taken_as_they_are_and_output_stays_a_cells(void **state)
+{
+	(void)state;
+	own_ns_run(child_keys, NULL);
+}
+
 static int child_open(void *arg)
 {
 	struct pair p = pair_open();
@@ -224,6 +247,8 @@ int main(void)
 		cmocka_unit_test(a_cell_starts_with_an_ordinary_terminal),
 		cmocka_unit_test(ctrl_c_interrupts_and_ctrl_z_does_not_stop),
 		cmocka_unit_test(a_raw_tty_carries_every_byte),
+		cmocka_unit_test(
+			keys_are_taken_as_they_are_and_output_stays_a_cells),
 		cmocka_unit_test(a_pty_is_private_sized_and_bounded),
 	};
 

@@ -97,12 +97,13 @@ static void sample_waits(
 		count_private(p, q, r);
 }
 
-/* Reading waits for bytes on their way, as poll() does. */
+/* Reading waits for bytes on their way, as poll() does. Processes that a cell
+ * has left may print meanwhile, and until the next cell. */
 static void take_keys(int slave, struct work_result *r)
 {
 	ssize_t n;
 
-	pty_set_raw(slave, NULL);
+	pty_set_keys(slave, NULL);
 	while (r->nkeys < sizeof(r->keys) &&
 		(n = read(slave, r->keys + r->nkeys,
 			 sizeof(r->keys) - r->nkeys)) > 0)
