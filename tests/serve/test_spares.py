@@ -244,6 +244,16 @@ def test_clocks_begin_with_the_request(server):
     assert 300 - rounded <= r["cpu_ms"] <= waited + rounded, (r, waited)
 
 
+def test_a_lifetime_begins_with_the_request(serve):
+    server = serve("-s", "session.lifetime=2s", *LONG)
+    server.await_rest()
+    time.sleep(2)
+    assert server.run("6 * 7").json["result"] == 42
+    server.await_rest()
+    r = server.run("import time; time.sleep(60)").json
+    assert r["limit"]["key"] == "session.lifetime", r
+
+
 def test_byte_by_byte_holds_nobody_up(server):
     code = "import os\nwhile True: os.write(1, b'x')"
     threads = [threading.Thread(target=server.run, args=(code,),

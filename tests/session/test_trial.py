@@ -130,6 +130,10 @@ def test_questions_and_signatures_of_expressions(evil):
     assert evil.run("Evil(lambda: 1 / 0).q?") == "ZeroDivisionError: division by zero"
     evil.run("e = Evil(loops)")
     assert "e.q takes longer than 150 ms" in evil.run("e.q?")
+    # A long one is named by its first 48 bytes, without half a character.
+    evil.run(f"e{30 * 'ä'} = e")
+    assert f"e{23 * 'ä'}... takes longer than 150 ms" in \
+        evil.run(f"e{30 * 'ä'}.q?")
     assert evil.run("x") == "1"
 
 
