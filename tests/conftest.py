@@ -66,6 +66,11 @@ def is_picked(item):
     return {"once": first, "rest": again}.get(PART, True)
 
 
+def is_alone(item):
+    mark = item.get_closest_marker("alone")
+    return bool(mark) and (world_module.WHOLE or "whole" not in mark.args)
+
+
 def shares(item):
     """The wide fixture that a test shares with others, or None."""
     for name, found in sorted(item._fixtureinfo.name2fixturedefs.items()):
@@ -101,8 +106,7 @@ def pytest_collection_modifyitems(config, items):
     first, and those that share a fixture run in one worker. The order of the
     files mixes the suites: some mostly wait, and some mostly compute."""
     if PART:
-        picked = [i for i in items if is_picked(i) and
-                  bool(i.get_closest_marker("alone")) == ALONE]
+        picked = [i for i in items if is_picked(i) and is_alone(i) == ALONE]
         picked = sample(picked) if PART == "once" else picked
         kept = set(picked)
         config.hook.pytest_deselected(

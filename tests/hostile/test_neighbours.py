@@ -13,8 +13,7 @@ from evaluation import START, Stream
 # A person's jail is stopped by signals, and no cgroup shares out the CPU; root's
 # has both. For long it makes the host busy for everybody, and needs it for
 # itself; for short it is one of those that make it busy.
-pytestmark = [pytest.mark.both, pytest.mark.sampled,
-              *([pytest.mark.alone] if world.WHOLE else [])]
+pytestmark = [pytest.mark.both, pytest.mark.sampled, pytest.mark.alone("whole")]
 
 LOOP = "while True: pass"
 FORKS = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"

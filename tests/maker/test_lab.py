@@ -414,8 +414,7 @@ def test_root_is_told_what_others_cannot_read(host, path, remedy):
 STUDENTS = 30 if WHOLE else 6
 
 
-# Thirty need the host to themselves.
-@(pytest.mark.alone if WHOLE else lambda test: test)
+@pytest.mark.alone("whole")
 @pytest.mark.sampled
 @pytest.mark.limit(240)
 def test_the_commands_of_the_page_do_what_it_says(host):
