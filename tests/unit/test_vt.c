@@ -591,7 +591,8 @@ static void the_cursor_s_row_is_known_while_it_is_only_written(void **state)
 	static const char *const unknown[] = {"abc\rx", "a\nb", "a\x1b[K",
 		"a\x1b[D", "a\0337", "\x1b[31ma", "\x1b[31m\r\na\x1b[m",
 		"\x1b[?25l", "a\x0e\x0f", "\x1b[?1049h", "a\r\n\x1b[A",
-		"a\x1b[", "\xe2\x82", "0123456789", "a\r\nb\x1b[A\r\n"};
+		"a\x1b[", "\xe2\x82", "0123456789", "a\r\nb\x1b[A\r\n",
+		"\x1b(0\r\na", "\x1b)0\r\na", "\x0e\r\na"};
 	static struct vt v;
 	static struct capture c;
 	size_t n;
