@@ -19,6 +19,7 @@
  *	                    slept
  *	HINDER_CALLOC=NxM   there is no memory for N items of M bytes
  *	HINDER_FORK=FILE    there is no process while this file is there
+ *	HINDER_MKDIRAT=NAME there is no room for a directory of that name
  *	HINDER_WRITE_MS=N   the disk is slow: a write of 8 KiB and more to a
  *	                    file takes N ms
  *	HINDER_ALARM_DEN=N  an alarm of alarm(2) waits for an Nth of the time
@@ -200,4 +201,15 @@ pid_t fork(void)
 		return -1;
 	}
 	return ((pid_t(*)(void))dlsym(RTLD_NEXT, "fork"))();
+}
+
+int mkdirat(int dir, const char *path, mode_t mode)
+{
+	const char *name = getenv("HINDER_MKDIRAT");
+
+	if (name && !__builtin_strcmp(path, name)) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_mkdirat, dir, path, mode);
 }

@@ -61,6 +61,12 @@ def without_processes(base):
     return {"LD_PRELOAD": _library(base), "HINDER_FORK": str(file)}, file
 
 
+def without_directory(base, name):
+    """An environment in which no directory of this name can be made in an open
+    one."""
+    return {"LD_PRELOAD": _library(base), "HINDER_MKDIRAT": name}
+
+
 def slow_disk(base):
     """An environment in which alarms come six times as soon, and each 16 KiB takes
     25 ms: after 6.6 MB an alarm of a minute has come."""

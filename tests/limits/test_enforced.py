@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import hindered
 import hosttree
 from world import IS_ROOT, PATIENCE, PYTHON
 
@@ -36,6 +37,18 @@ def cgroup_of(pid, controller):
     if not m or not place.is_dir():
         pytest.skip(f"this host has no {controller} controller")
     return place / m[1].lstrip("/")
+
+
+@pytest.mark.root
+def test_a_session_whose_cgroup_cannot_be_made_is_refused(cb):
+    """It would be weaker than --check says."""
+    row, = (row for row in json.loads(cb.run("--check", "--json").text)["checks"]
+            if row["what"] == "cgroup")
+    if row["strength"] != "strong":
+        pytest.skip("no cgroup for root here: " + row["remedy"])
+    r = cb.run("-c", "print(1)", env=hindered.without_directory(cb.base, "jail"))
+    assert (r.code, r.text) == (125, "") and "cgroup: make a leaf" in r.said, r
+    assert cb.run("-c", "print(1)").text == "1\n"
 
 
 def jail_cgroup(s, controller):

@@ -432,6 +432,11 @@ static void each_request_has_one_reply(void **state)
 	request(FRONT_RESIZE, 24, -1);
 	assert_int_equal(front_serve(W), 0);
 	expect_nothing();
+	/* An event says it. */
+	request(FRONT_TELL_USAGE, 0, -1);
+	assert_int_equal(front_serve(W), 0);
+	expect_event(JAIL_USAGE, &m);
+	expect_nothing();
 }
 
 static void undo_works_by_request(void **state)
