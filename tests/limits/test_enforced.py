@@ -39,11 +39,17 @@ def cgroup_of(pid, controller):
     return place / m[1].lstrip("/")
 
 
+def checked(cb, what):
+    """The row of --check."""
+    row, = (row for row in json.loads(cb.run("--check", "--json").text)["checks"]
+            if row["what"] == what)
+    return row
+
+
 @pytest.mark.root
 def test_a_session_whose_cgroup_cannot_be_made_is_refused(cb):
     """It would be weaker than --check says."""
-    row, = (row for row in json.loads(cb.run("--check", "--json").text)["checks"]
-            if row["what"] == "cgroup")
+    row = checked(cb, "cgroup")
     if row["strength"] != "strong":
         pytest.skip("no cgroup for root here: " + row["remedy"])
     r = cb.run("-c", "print(1)", env=hindered.without_directory(cb.base, "jail"))
@@ -87,6 +93,7 @@ def test_the_cgroup_has_the_configured_limits(cb):
         assert (number(cpu / "cpu.cfs_quota_us") * 2
                 == number(cpu / "cpu.cfs_period_us"))
     assert 20 < number(jail_cgroup(s, "pids") / "pids.max") <= 28
+    assert "cgroup" in checked(cb, "processes")["enforced_by"]
     # Every guest is in the cgroup.
     def all_inside():
         guests = hosttree.Tree(s.pid).guests()

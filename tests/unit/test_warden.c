@@ -418,6 +418,9 @@ static void each_request_has_one_reply(void **state)
 		expect_event(JAIL_REPLY, &m);
 		assert_int_equal(m.reply.seq, P.seq);
 		assert_int_equal(m.reply.ok, t[i].ok);
+		/* An interrupt that comes now is too late. */
+		assert_false(link_is_served(
+			&W->link, &(struct wire_front){.a = P.seq}));
 		if (t[i].type != FRONT_HOME_ABORT)
 			assert_string_equal(m.reply.err.msg, t[i].why);
 	}
