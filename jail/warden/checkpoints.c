@@ -33,6 +33,10 @@
 /* A checkpoint is given up for more private pages than this part of the limit.
  */
 #define PRIVATE_DEN 10
+/* The memory that must be left for a copy: for its page tables, a part of all
+ * that is used, and for what both write at once. */
+#define COPY_DEN_TABLES 256
+#define COPY_ROOM_BYTES (2 << 20)
 /* No checkpoint is given up for copying that takes less time than this; fewer
  * bytes than this count as no time. */
 #define COPY_MIN_MS 20
@@ -272,10 +276,23 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 	return r;
 }
 
+/* The kernel would kill the guest for a copy that has no room. */
+static bool has_room_for_copy(const struct checkpoints *c)
+{
+	int64_t used = warden_jail_bytes(c->jail);
+
+	return c->limits->memory_bytes - used >=
+	       COPY_ROOM_BYTES + used / COPY_DEN_TABLES;
+}
+
 enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c)
 {
 	if (c->limits->checkpoint == CHECKPOINT_NEVER)
 		return NO_CHECKPOINT_OFF;
+	if (c->skip == 0 && !has_room_for_copy(c)) {
+		c->failed = failure_in_words("memory");
+		return NO_CHECKPOINT_FAILED;
+	}
 	if (c->skip == 0)
 		return NO_CHECKPOINT_NONE;
 	c->skip--;
