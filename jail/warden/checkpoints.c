@@ -27,8 +27,11 @@
 #define UNHANG_MS 300
 #define END_MS 400
 #define WAKE_MS 1500
-/* How often init is asked to kill all others: each try takes up to 25 s. */
+/* How often init is asked to kill all others, each try takes up to 25 s; and
+ * how long their memory may take to be free. */
 #define KILL_TRIES 5
+#define FREE_MS 3000
+#define FREE_LOOK_MS 10
 
 /* A checkpoint is given up for more private pages than this part of the limit.
  */
@@ -559,6 +562,17 @@ void checkpoints_forget(struct checkpoints *c)
 	c->unfinished = 0;
 }
 
+/* A process that reads the memory map of one that dies, as the helper does, may
+ * be the one that frees its memory. On a full host that takes long, and a
+ * checkpoint that wakes up meanwhile is killed at its first page. */
+static void await_room(const struct checkpoints *c)
+{
+	int64_t end = now_ms() + FREE_MS;
+
+	while (!has_room_for_copy(c) && now_ms() < end)
+		link_poll(NULL, 0, FREE_LOOK_MS);
+}
+
 int checkpoints_kill_others(struct checkpoints *c, int32_t *killed)
 {
 	const struct link_pids kept = checkpoints_pids(c);
@@ -574,6 +588,7 @@ int checkpoints_kill_others(struct checkpoints *c, int32_t *killed)
 	*killed += most;
 	if (r)
 		return r == SESSION_OVER ? r : -1;
+	await_room(c);
 	guest_become(c->guest, 0);
 	checkpoints_note_deaths(c);
 	return 0;
