@@ -131,6 +131,12 @@ def test_a_crash_with_a_thread_is_a_crash(ev):
     r = ev(START, *[{"code": crash}] * (40 if WHOLE else 15))
     assert {a["how"] for a in r[1:]} == {"crashed"}, r
 
+# Its memory is the jail's but for what Python has.
+FILLS = """\
+b = bytearray({} << 20)
+for i in range(0, len(b), 4096): b[i] = 1
+"""
+
 
 def test_standard_input_of_a_cell_ends(ev):
     r = ev(START, {"code": "[input(), input()]", "stdin": "a\té\nb"},
@@ -156,6 +162,23 @@ def test_cells_can_be_undone(ev):
     assert r[5]["title"] == r[6]["title"] == "Nothing was undone"
     assert r[7]["reset"] is True and "NameError" in r[8]["output"]
     assert ev.code == 2
+
+
+@pytest.mark.both
+@pytest.mark.sampled
+@pytest.mark.limit(180)
+def test_a_cell_that_ends_near_the_memory_limit_is_not_lost(ev):
+    """A checkpoint has no room beside it: the session goes without, and says so."""
+    without = 0
+    for mib in range(108, 121, 1 if WHOLE else 3):
+        r = ev(START, {"code": "x = 1"}, {"code": FILLS.format(mib)},
+               {"code": "x = 2"}, {"code": "x"}, args=(
+                   "-M", "128M", "-t", "60s", "-s", "cell.cpu=60s"))
+        said = str(r)
+        assert "died" not in said and "stopped answering" not in said, r
+        assert r[4]["output"] == "2\n" or r[3]["how"] != "ok", r
+        without += "no checkpoint could be taken, there is too little" in said
+    assert without or not WHOLE
 
 
 def test_an_undo_says_whether_it_took_a_reset_back(ev):
