@@ -8,7 +8,7 @@ import pytest
 import hindered
 from evaluation import START, Stream, packed, unpacked
 from figures import pyplot
-from world import PATIENCE, WHOLE
+from world import IS_ROOT, PATIENCE, WHOLE
 
 
 def test_a_session_keeps_its_variables_and_files(ev):
@@ -176,9 +176,11 @@ def test_a_cell_that_ends_near_the_memory_limit_is_not_lost(ev):
                    "-M", "128M", "-t", "60s", "-s", "cell.cpu=60s"))
         said = str(r)
         assert "died" not in said and "stopped answering" not in said, r
-        assert r[4]["output"] == "2\n" or r[3]["how"] != "ok", r
+        # What came after it may have met the limit.
+        assert r[4]["output"] == "2\n" or "back to the state before" in said, r
         without += "no checkpoint could be taken, there is too little" in said
-    assert without or not WHOLE
+    # Without a cgroup the warden knows less exactly how much is left.
+    assert without or not (WHOLE and IS_ROOT)
 
 
 def test_an_undo_says_whether_it_took_a_reset_back(ev):
