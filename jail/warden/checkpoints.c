@@ -279,13 +279,15 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 	return r;
 }
 
-/* The kernel would kill the guest for a copy that has no room. */
+/* The kernel would kill the guest for a copy that has no room. Where no cgroup
+ * counts, it kills nobody. */
 static bool has_room_for_copy(const struct checkpoints *c)
 {
 	int64_t used = warden_jail_bytes(c->jail);
 
-	return c->limits->memory_bytes - used >=
-	       COPY_ROOM_BYTES + used / COPY_DEN_TABLES;
+	return warden_jail_is_uncounted(c->jail) ||
+	       c->limits->memory_bytes - used >=
+		       COPY_ROOM_BYTES + used / COPY_DEN_TABLES;
 }
 
 enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c)

@@ -608,21 +608,6 @@ static void near_the_memory_limit_the_checkpoint_is_dropped_first(void **state)
 	assert_int_equal(P.count[INIT_DISCARD], 1);
 }
 
-static void where_a_copy_has_no_room_none_is_made(void **state)
-{
-	struct wire_event m;
-	int stacks;
-
-	(void)state;
-	P.cell = "TOOK %u|!grown 509|!wait 200|DONE %u ok 3 0 0 1";
-	assert_int_equal(run_cell(1), 0);
-	assert_int_equal(verdict(&stacks).limit, LIMIT_NONE);
-	expect_notice(
-		"no checkpoint could be taken, there is too little memory "
-		"· a crash would go back to the state before cell 1");
-	expect_event(JAIL_PARKED, &m);
-}
-
 static void a_restart_that_fails_after_a_cell_ends_the_session(void **state)
 {
 	struct wire_event m;
@@ -782,7 +767,6 @@ int main(void)
 		TEST_UP(checkpoints_are_skipped_when_copying_costs_too_much),
 		TEST_UP(what_a_cell_adds_is_no_copy),
 		TEST_UP(near_the_memory_limit_the_checkpoint_is_dropped_first),
-		TEST_UP(where_a_copy_has_no_room_none_is_made),
 		TEST_UP(a_restart_that_fails_after_a_cell_ends_the_session),
 		TEST_UP(leftover_processes_are_reported_once),
 		TEST_UP(threads_that_a_cell_adds_are_reported),
