@@ -38,7 +38,7 @@
 #define PRIVATE_DEN 10
 /* The memory that must be left for a copy: for its page tables, a part of all
  * that is used, and for what both write at once. */
-#define COPY_DEN_TABLES 256
+#define TABLES_DEN 256
 #define COPY_ROOM_BYTES (2 << 20)
 /* No checkpoint is given up for copying that takes less time than this; fewer
  * bytes than this count as no time. */
@@ -287,22 +287,22 @@ static bool has_room_for_copy(const struct checkpoints *c)
 
 	return warden_jail_is_uncounted(c->jail) ||
 	       c->limits->memory_bytes - used >=
-		       COPY_ROOM_BYTES + used / COPY_DEN_TABLES;
+		       COPY_ROOM_BYTES + used / TABLES_DEN;
 }
 
 enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c)
 {
 	if (c->limits->checkpoint == CHECKPOINT_NEVER)
 		return NO_CHECKPOINT_OFF;
-	if (c->skip == 0 && !has_room_for_copy(c)) {
-		c->failed = failure_in_words("memory");
-		return NO_CHECKPOINT_FAILED;
+	if (c->skip > 0) {
+		c->skip--;
+		c->made = CHECKPOINTS_BY_CELL;
+		return c->skip_why;
 	}
-	if (c->skip == 0)
+	if (has_room_for_copy(c))
 		return NO_CHECKPOINT_NONE;
-	c->skip--;
-	c->made = CHECKPOINTS_BY_CELL;
-	return c->skip_why;
+	c->failed = failure_in_words("memory");
+	return NO_CHECKPOINT_FAILED;
 }
 
 /* Why there is no checkpoint; empty where there was one. */

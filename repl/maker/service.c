@@ -411,9 +411,10 @@ static int service_open(struct service *s, const char *path, struct err *e)
 	/* Load the name service's libraries once, and not in each child. */
 	person_find(&root, 0);
 	person_free(&root);
-	/* Keep the pages of our program in memory. If sessions that use up
-	 * theirs had them dropped, and one without CPU time read them again,
-	 * all others would wait for it. Without the right to do so we go on. */
+	/* Sessions that use up their memory make the kernel drop pages of
+	 * files, ours too. All logins would wait for the process that reads
+	 * such a page again, and it may get no CPU time. Without the right to
+	 * lock memory we go on. */
 	mlockall(MCL_CURRENT);
 	return take_over_signals(s, e) < 0 ? -1 : open_spares(s, e);
 }

@@ -131,13 +131,6 @@ def test_a_crash_with_a_thread_is_a_crash(ev):
     r = ev(START, *[{"code": crash}] * (40 if WHOLE else 15))
     assert {a["how"] for a in r[1:]} == {"crashed"}, r
 
-# Its memory is the jail's but for what Python has.
-FILLS = """\
-b = bytearray({} << 20)
-for i in range(0, len(b), 4096): b[i] = 1
-"""
-
-
 def test_standard_input_of_a_cell_ends(ev):
     r = ev(START, {"code": "[input(), input()]", "stdin": "a\té\nb"},
            {"code": "input()"}, {"code": "import sys; sys.stdin.read()",
@@ -164,6 +157,13 @@ def test_cells_can_be_undone(ev):
     assert ev.code == 2
 
 
+# Takes so many MiB of the jail's memory.
+FILLS = """\
+b = bytearray({} << 20)
+for i in range(0, len(b), 4096): b[i] = 1
+"""
+
+
 @pytest.mark.both
 @pytest.mark.sampled
 @pytest.mark.limit(180)
@@ -176,7 +176,7 @@ def test_a_cell_that_ends_near_the_memory_limit_is_not_lost(ev):
                    "-M", "128M", "-t", "60s", "-s", "cell.cpu=60s"))
         said = str(r)
         assert "died" not in said and "stopped answering" not in said, r
-        # What came after it may have met the limit.
+        # A later cell may meet the limit, and the session says so.
         assert r[4]["output"] == "2\n" or "back to the state before" in said, r
         without += "no checkpoint could be taken, there is too little" in said
     # Without a cgroup the warden knows less exactly how much is left.

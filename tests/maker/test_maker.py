@@ -33,8 +33,8 @@ def test_limits_says_so_in_a_session(ann):
 
 
 def test_its_program_stays_in_memory(maker):
-    """However much memory sessions use up: who needs a page that was dropped waits
-    for it, and for whoever reads it."""
+    """However much memory sessions use up. A login that needs a dropped page would
+    wait until the page is read again."""
     size = {k: int(v.split()[0]) for k, v in
             hosttree.status_of(maker.maker.pid).items() if k.startswith("Vm")}
     if not size["VmLck"] and ctypes.CDLL(None).mlockall(1) < 0:

@@ -435,7 +435,7 @@ static void each_request_has_one_reply(void **state)
 	request(FRONT_RESIZE, 24, -1);
 	assert_int_equal(front_serve(W), 0);
 	expect_nothing();
-	/* An event says it. */
+	/* The usage comes as an event. */
 	request(FRONT_TELL_USAGE, 0, -1);
 	assert_int_equal(front_serve(W), 0);
 	expect_event(JAIL_USAGE, &m);

@@ -143,7 +143,8 @@ static void it_that_is_held_is_ended_and_another_starts(void **state)
 	assert_int_equal(kill(first, SIGSTOP), 0);
 	await_state(first, 'T');
 	assert_int_equal(ask_size(sc, 6), 0);
-	/* Nothing can hold it while its jail is stopped: the host is late. */
+	/* The processes of a stopped jail hold no helper, so that the warden
+	 * waits longer for a busy host. */
 	usleep(400 * 1000);
 	assert_int_equal(helper_take(&sc->helper, 0, 1, &sc->a), 0);
 	while ((r = helper_take(&sc->helper, 10, 0, &sc->a)) == 0)
