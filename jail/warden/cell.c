@@ -22,8 +22,6 @@
 
 /* The memory of a cell shorter than this is not weighed: it would cost more. */
 #define WEIGH_AFTER_MS 10
-/* A death that has begun. */
-#define DYING_MS 3000
 /* Looks for processes that are on their way out, with a pause after each; looks
  * for those that the host keeps from going on; and the longest time for both.
  */
@@ -42,7 +40,7 @@ struct cell {
 	enum jail_cell kind;
 	int64_t wall_ms; /* its own limit; 0: none */
 	int took;	 /* the source has arrived */
-	int64_t oom_start, hits_start, fork_fails_start, peak_start;
+	int64_t fork_fails_start, peak_start;
 };
 
 /* ---- its beginning ---- */
@@ -125,9 +123,7 @@ static int64_t note_start(struct cell *c)
 	const struct warden_jail_usage *u = warden_baseline(w);
 
 	warden_note_cell(w, c->done.cell);
-	warden_jail_note_oom(&w->jail, u->oom_kills);
-	c->oom_start = w->jail.oom_seen;
-	c->hits_start = u->limit_hits;
+	warden_jail_note_oom(&w->jail, u->oom_kills, u->limit_hits);
 	c->fork_fails_start = u->fork_fails;
 	c->peak_start = warden_jail_peak(&w->jail);
 	return w->jail.cpu_ms;
@@ -151,40 +147,17 @@ static void note_death(struct cell *c)
 	}
 	d->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	d->how = d->signal == WIRE_STACK_SIGNAL ? HOW_LOST : HOW_CRASHED;
-	if (d->signal == SIGKILL && u.oom_kills > c->oom_start &&
+	if (d->signal == SIGKILL && u.oom_kills > c->w->jail.oom_seen &&
 		u.oom_kills > c->watch.oom_others) {
 		d->how = HOW_KILLED;
-		d->limit = warden_jail_oom_limit(&c->w->jail, c->hits_start);
+		d->limit = warden_jail_oom_limit(&c->w->jail);
 	}
-}
-
-/* True if its end has begun, even if init has not reported it yet. Its threads
- * may be visible for longer than its memory. */
-static int is_dying(struct warden *w)
-{
-	struct procstatus st;
-
-	return procs_status(&w->jail.place.procs, w->guest.pid, &st) < 0 ||
-	       !st.has_memory;
 }
 
 /* The guest's socket has closed. If the guest is dying, its death says more. */
 static void note_lost_link(struct cell *c)
 {
-	struct warden *w = c->w;
-	int64_t now = now_ms(), end = now + DYING_MS, due;
-	struct wire_init m;
-	int ready;
-
-	/* A guest can look as if it were dying for as long as it likes. */
-	for (; guest_is_alive(&w->guest) && is_dying(w) && now < end;
-		now = now_ms())
-		if (link_wait(&w->link, -1, now + 5, &ready) == SESSION_OVER ||
-			link_interrupt_take(&w->link) ||
-			warden_jail_is_over(&w->jail, &due) ||
-			link_take(&w->link, &m, NULL, 0) < 0)
-			break;
-	if (!guest_is_alive(&w->guest)) {
+	if (!warden_guest_lives(c->w)) {
 		note_death(c);
 		return;
 	}
@@ -319,22 +292,6 @@ static int is_alive_after(enum jail_how how)
 	       how == HOW_INTERRUPTED || how == HOW_EXIT || how == HOW_REFUSED;
 }
 
-/* The kernel may have killed a child of the cell for memory. */
-static void tell_oom(struct cell *c, const struct warden_jail_usage *u)
-{
-	int64_t n = u->oom_kills - c->oom_start;
-	bool own;
-
-	warden_jail_note_oom(&c->w->jail, u->oom_kills);
-	if (n <= 0)
-		return;
-	own = warden_jail_oom_limit(&c->w->jail, c->hits_start) == LIMIT_MEMORY;
-	link_notice(&c->w->link, "%s: %lld process%s of the cell %s killed",
-		own ? "memory limit"
-		    : "no memory is left for all sessions together",
-		(long long)n, n == 1 ? "" : "es", n == 1 ? "was" : "were");
-}
-
 /* Count the processes beside the live guest and its checkpoints. Processes that
  * are ending, as the children of a fork that all return from the cell, get a
  * moment, a longer one while the host keeps something in the jail waiting. A
@@ -401,7 +358,7 @@ static int settle_leftovers(struct cell *c)
 	d->cpu_ms = watch_cpu_ms(&c->watch, u.cpu_ms);
 	if (!is_alive_after(d->how))
 		return 0;
-	tell_oom(c, &u);
+	warden_tell_oom(w, "cell");
 	if (u.slots > slots)
 		slots = u.slots;
 	n = count_left(w, &u, before);

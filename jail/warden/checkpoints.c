@@ -111,9 +111,8 @@ static enum jail_no_checkpoint killed_by(struct checkpoints *c)
 	struct cgroup_usage u;
 
 	cgroup_usage(&c->jail->site->cgroup, &u);
-	return warden_jail_note_oom(c->jail, u.oom_kills)
-		       ? NO_CHECKPOINT_MEMORY
-		       : NO_CHECKPOINT_KILLED;
+	return u.oom_kills > c->jail->oom_seen ? NO_CHECKPOINT_MEMORY
+					       : NO_CHECKPOINT_KILLED;
 }
 
 void checkpoints_note_deaths(struct checkpoints *c)

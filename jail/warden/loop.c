@@ -25,7 +25,7 @@
  * guest that breaks the protocol. */
 static int on_broken(struct warden *w)
 {
-	const char *what = guest_is_alive(&w->guest)
+	const char *what = warden_guest_lives(w)
 				   ? "Python spoke out of turn and was killed"
 				   : "Python died between cells";
 
@@ -36,6 +36,7 @@ static int on_broken(struct warden *w)
 
 static int on_jail_died(struct warden *w)
 {
+	warden_tell_oom(w, "session");
 	link_notice(&w->link, "the jail died · Python restarted, variables "
 			      "lost · home kept");
 	if (warden_restart(w) == SESSION_OVER)

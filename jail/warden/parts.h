@@ -466,6 +466,10 @@ LINK_CHECKED int warden_park(struct warden *w);
  * possible, JAIL_FAILED is told and the session is over. */
 LINK_CHECKED int warden_restart(struct warden *w);
 
+/* False if the live guest is dead, or dies now: its socket closes before init
+ * reports its death. */
+bool warden_guest_lives(struct warden *w);
+
 /* The live guest is dead or beyond hope: kill all but the checkpoints and wake
  * the newest. Fills d->after, back_to, names, threads_gone, leftovers_ended,
  * no_checkpoint. After AFTER_RESTARTED the caller calls warden_restart(). */
@@ -473,6 +477,11 @@ LINK_CHECKED int warden_recover(struct warden *w, struct jail_done *d);
 
 /* Between cells: recover or restart, and say so. `what` happened. */
 LINK_CHECKED int warden_replace(struct warden *w, const char *what);
+
+/* Say how many of its processes the kernel has killed for memory since people
+ * were told, or a cell began, and for which limit. `whose`: "cell", "session".
+ */
+void warden_tell_oom(struct warden *w, const char *whose);
 
 /* The same, where nobody had asked the guest for anything. Its copies may be
  * broken too: the copy of the state now is not woken, unless all that is wrong

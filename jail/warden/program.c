@@ -150,7 +150,7 @@ static void note_death(
 	result->status = status;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
 		u.oom_kills > wa->oom_others)
-		wa->limit = warden_jail_oom_limit(&w->jail, 0);
+		wa->limit = warden_jail_oom_limit(&w->jail);
 }
 
 static int watch_program(

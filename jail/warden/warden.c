@@ -25,6 +25,8 @@
 #define PARK_MS 1500
 #define PARK_LEAST_MS 700
 #define PARK_AGAIN_MS 700
+/* How long a death that has begun may take. */
+#define DYING_MS 3000
 
 void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 {
@@ -275,6 +277,33 @@ const struct warden_jail_usage *warden_baseline(struct warden *w)
 
 /* ---- recovering ---- */
 
+/* True if its end has begun, even if init has not reported it yet. Its threads
+ * may be visible for longer than its memory. */
+static int is_dying(struct warden *w)
+{
+	struct procstatus st;
+
+	return procs_status(&w->jail.place.procs, w->guest.pid, &st) < 0 ||
+	       !st.has_memory;
+}
+
+bool warden_guest_lives(struct warden *w)
+{
+	int64_t now = now_ms(), end = now + DYING_MS, due;
+	struct wire_init m;
+	int ready;
+
+	/* A guest can look as if it were dying for as long as it likes. */
+	for (; guest_is_alive(&w->guest) && is_dying(w) && now < end;
+		now = now_ms())
+		if (link_wait(&w->link, -1, now + 5, &ready) == SESSION_OVER ||
+			link_interrupt_take(&w->link) ||
+			warden_jail_is_over(&w->jail, &due) ||
+			link_take(&w->link, &m, NULL, 0) < 0)
+			break;
+	return guest_is_alive(&w->guest);
+}
+
 int warden_recover(struct warden *w, struct jail_done *d)
 {
 	struct checkpoints *c = &w->checkpoints;
@@ -330,8 +359,26 @@ int warden_replace(struct warden *w, const char *what)
 	return warden_restart(w);
 }
 
+void warden_tell_oom(struct warden *w, const char *whose)
+{
+	struct cgroup_usage u;
+	int64_t n;
+
+	cgroup_usage(&w->site.cgroup, &u);
+	n = u.oom_kills - w->jail.oom_seen;
+	if (n > 0)
+		link_notice(&w->link, "%s: %lld process%s of the %s %s killed",
+			warden_jail_oom_limit(&w->jail) == LIMIT_MEMORY
+				? "memory limit"
+				: "no memory is left for all sessions together",
+			(long long)n, n == 1 ? "" : "es", whose,
+			n == 1 ? "was" : "were");
+	warden_jail_note_oom(&w->jail, u.oom_kills, u.limit_hits);
+}
+
 int warden_replace_broken(struct warden *w, const char *what)
 {
+	warden_tell_oom(w, "session");
 	if (w->broken++) {
 		link_notice(&w->link,
 			"%s, again · Python restarted, variables lost · home "
@@ -408,9 +455,9 @@ static int take_checkpoint(struct warden *w, enum jail_no_checkpoint *why)
 		if (is_reset_next(w))
 			return 0;
 		snprintf(what, sizeof(what), "Python %s after cell %u",
-			w->jail.over		    ? "used too much memory"
-			: guest_is_alive(&w->guest) ? "stopped answering"
-						    : "died",
+			w->jail.over		? "used too much memory"
+			: warden_guest_lives(w) ? "stopped answering"
+						: "died",
 			w->next_cell - 1);
 		if (warden_replace_broken(w, what) == SESSION_OVER)
 			return SESSION_OVER;

@@ -24,10 +24,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- stand-ins that taking a message calls ---- */
 
-int procs_status(const struct procs_source *s, pid_t pid, struct procstatus *st)
+/* The guest is dead, as init reports next. */
+bool warden_guest_lives(struct warden *w)
 {
-	(void)s, (void)pid, (void)st;
-	return -1; /* the guest is dead, as init reports next */
+	struct wire_init m;
+
+	if (link_take(&w->link, &m, NULL, 0) < 0)
+		abort();
+	return guest_is_alive(&w->guest);
 }
 
 void cgroup_usage(const struct cgroup *c, struct cgroup_usage *u)
@@ -72,10 +76,11 @@ NEVER(int, warden_recover, struct warden *w, struct jail_done *d)
 NEVER(int, warden_restart, struct warden *w)
 NEVER(int, warden_park, struct warden *w)
 NEVER(const struct warden_jail_usage *, warden_baseline, struct warden *w)
-NEVER(int, warden_jail_note_oom, struct warden_jail *j, int64_t kills)
-NEVER(void, site_count, const struct site *s, enum jail_limit limit)
-NEVER(enum jail_limit, warden_jail_oom_limit, const struct warden_jail *j,
+NEVER(void, warden_jail_note_oom, struct warden_jail *j, int64_t kills,
 	int64_t hits)
+NEVER(void, warden_tell_oom, struct warden *w, const char *whose)
+NEVER(void, site_count, const struct site *s, enum jail_limit limit)
+NEVER(enum jail_limit, warden_jail_oom_limit, const struct warden_jail *j)
 NEVER(void, warden_jail_note_left, struct warden_jail *j, int n)
 NEVER(void, warden_jail_note_ctl, struct warden_jail *j, ino_t ctl)
 NEVER(void, warden_jail_measure, struct warden_jail *j,

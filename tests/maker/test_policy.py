@@ -260,6 +260,18 @@ def test_the_limit_of_all_is_not_said_to_be_the_sessions(tight, ann):
         "memory limit: 100 MiB" in r.said, r
 
 
+def test_a_session_that_ends_for_the_limit_of_all_says_so(tight, ann, bob):
+    """The largest goes first, and that may be one that waits for its person."""
+    theirs, mine = ann.session().start(), bob.session().start()
+    theirs.run("x = bytearray(b'x') * (120 << 20)")
+    mine.run("y = bytearray(b'y') * (110 << 20)")
+    said = re.sub(r"\s+", " ", theirs.run("1") + theirs.all_text())
+    assert "no memory is left for all sessions together: " in said, said
+    assert "of the session w" in said and "Python died between cells" in said
+    mine.leave()
+    theirs.leave()
+
+
 def test_the_maker_is_for_root(maker, ann):
     r = ann.run("--maker")
     assert r.code == 2 and "only root" in r.said, r

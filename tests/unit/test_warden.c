@@ -250,7 +250,7 @@ static void then(const char *what)
 static void events_between_cells_are_reported(void **state)
 {
 	static const struct {
-		const char *what, *notice;
+		const char *what, *notice, *before;
 	} t[] = {
 		{"DONE 1 ok 0 0 0 0",
 			"Python spoke out of turn and was killed"},
@@ -258,6 +258,10 @@ static void events_between_cells_are_reported(void **state)
 		{"\x02", "Python spoke out of turn and was killed"},
 		{"!died 9", "Python died between cells"},
 		{"!orphan 9", "Python died between cells"},
+		{"!dying|!wait 100|!died 9", "Python died between cells"},
+		{"!oom 1|!died 9", "Python died between cells",
+			"memory limit: "
+			"1 process of the session was killed"},
 		{"!jail", "the jail died"},
 	};
 
@@ -273,6 +277,8 @@ static void events_between_cells_are_reported(void **state)
 		snprintf(text, sizeof(text), "%s · %s", t[i].notice,
 			died ? "back to the state before cell 1 (2 names)"
 			     : RESTARTED);
+		if (t[i].before)
+			expect_notice(t[i].before);
 		expect_notice(text);
 		if (!died)
 			expect_up(1);

@@ -159,8 +159,7 @@ static void a_dying_guest_is_waited_for(void **state)
 	int stacks;
 
 	(void)state;
-	proc_gone(40); /* as /proc shows it while it dies */
-	P.cell = "TOOK %u|!close|!wait 100|!died 11";
+	P.cell = "TOOK %u|!dying|!wait 100|!died 11";
 	assert_int_equal(run_cell(1), 0);
 	d = verdict(&stacks);
 	assert_int_equal(d.how, HOW_CRASHED);
@@ -173,8 +172,7 @@ static void a_guest_that_does_not_die_is_not_waited_for(void **state)
 	int stacks;
 
 	(void)state;
-	proc_gone(40);
-	P.cell = "TOOK %u|!close";
+	P.cell = "TOOK %u|!dying";
 	assert_int_equal(run_cell(1), 0);
 	assert_int_equal(verdict(&stacks).how, HOW_LOST);
 	assert_true(P.now_ms - began >= DYING_MS);
@@ -187,8 +185,7 @@ static void a_person_need_not_wait_for_a_death(void **state)
 	int stacks;
 
 	(void)state;
-	proc_gone(40);
-	P.cell = "TOOK %u|!close|!wait 100|!front 2";
+	P.cell = "TOOK %u|!dying|!wait 100|!front 2";
 	assert_int_equal(run_cell(1), 0);
 	assert_int_equal(verdict(&stacks).how, HOW_LOST);
 	assert_true(P.now_ms - began < DYING_MS);

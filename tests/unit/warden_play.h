@@ -14,6 +14,7 @@
  *	!died N    init reports the speaker's death, with this status
  *	!orphan N  the same, while a child of it holds its link open
  *	!close     the speaker's link breaks
+ *	!dying     the same, and it has no memory any more
  *	!fd        its next message brings a descriptor
  *	!front N   the front end sends request N (an enum wire_front_type)
  *	!late      the front end interrupts and kills the request before the
@@ -280,7 +281,10 @@ static int script_event(
 		guest_orphans(who, n);
 	else if (!strcmp(name, "close"))
 		fd_drop(&P.guest[who].sock);
-	else if (!strcmp(name, "front"))
+	else if (!strcmp(name, "dying")) {
+		proc_gone(pid);
+		fd_drop(&P.guest[who].sock);
+	} else if (!strcmp(name, "front"))
 		front_sends((struct wire_front){.type = n});
 	else if (!strcmp(name, "run"))
 		front_runs();

@@ -512,7 +512,7 @@ static void count_totals(struct warden_jail *j, struct warden_jail_usage *u)
 		j->cpu_ms = u->cpu_ms;
 }
 
-enum jail_limit warden_jail_oom_limit(const struct warden_jail *j, int64_t hits)
+enum jail_limit warden_jail_oom_limit(const struct warden_jail *j)
 {
 	int64_t limit = j->site->spec->limits.memory_bytes;
 	struct cgroup_usage c;
@@ -521,7 +521,7 @@ enum jail_limit warden_jail_oom_limit(const struct warden_jail *j, int64_t hits)
 	cgroup_usage(&j->site->cgroup, &c);
 	/* A charge that is refused is of some pages, up to a huge one. */
 	own = c.limit_hits >= 0
-		      ? c.limit_hits > hits
+		      ? c.limit_hits > j->hits_seen
 		      : !c.peak_bytes || c.peak_bytes >= limit - limit / 16;
 	return own ? LIMIT_MEMORY : LIMIT_ALL;
 }
@@ -754,12 +754,12 @@ const struct warden_jail_usage *warden_jail_baseline(
 	return &j->baseline;
 }
 
-int warden_jail_note_oom(struct warden_jail *j, int64_t kills)
+void warden_jail_note_oom(struct warden_jail *j, int64_t kills, int64_t hits)
 {
-	if (kills <= j->oom_seen)
-		return 0;
+	if (kills < j->oom_seen)
+		return; /* counted before those that people were told of */
 	j->oom_seen = kills;
-	return 1;
+	j->hits_seen = hits;
 }
 
 void warden_jail_note_left(struct warden_jail *j, int n)

@@ -211,6 +211,7 @@ struct warden_jail {
 	int64_t peak_bytes; /* where a cgroup counts, but does not keep it */
 	int64_t cpu_ms;	    /* as last measured */
 	int64_t oom_seen;   /* kills for memory that are accounted for */
+	int64_t hits_seen;  /* how often its limit had been met then */
 };
 
 void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s,
@@ -332,13 +333,13 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms);
 const struct warden_jail_usage *warden_jail_baseline(
 	struct warden_jail *j, int *fresh);
 
-/* Take so many kills for memory as accounted for. 1 if there are new ones. */
-int warden_jail_note_oom(struct warden_jail *j, int64_t kills);
+/* Take so many kills for memory, at so many hits of the limit, as accounted
+ * for: a cell begins, or people are told. */
+void warden_jail_note_oom(struct warden_jail *j, int64_t kills, int64_t hits);
 
-/* The limit for which the kernel killed: the session's own, which had been met
- * `hits` times before, or one above. */
-enum jail_limit warden_jail_oom_limit(
-	const struct warden_jail *j, int64_t hits);
+/* The limit for which the kernel has killed since: the session's own, or one
+ * above. */
+enum jail_limit warden_jail_oom_limit(const struct warden_jail *j);
 
 /* A cell has left so many processes. */
 void warden_jail_note_left(struct warden_jail *j, int n);
