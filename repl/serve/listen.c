@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,17 +48,31 @@ static const char *find_occupant(const char *path)
 					"and stays";
 }
 
-/* Remove a socket of our user at which no server listens any more. */
-static void remove_left_behind(const struct sockaddr_un *a)
+/* True if no server listens there any more. The children of one that was killed
+ * may hold its socket for as long as they take to die. */
+static bool is_left_behind(const struct sockaddr_un *a, int type)
 {
 	auto_close int fd =
-		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct ucred server = {0};
+	socklen_t n = sizeof(server);
+
+	if (fd < 0)
+		return false;
+	if (connect(fd, (const void *)a, sizeof(*a)) < 0)
+		return errno == ECONNREFUSED;
+	/* The process that began to listen; 0 in another pid namespace. */
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &n) == 0 &&
+	       server.pid > 0 && kill(server.pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Remove a socket of our user that a dead server has left. */
+static void remove_left_behind(const struct sockaddr_un *a, int type)
+{
 	struct stat st;
 
-	if (fd >= 0 && lstat(a->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-		st.st_uid == geteuid() &&
-		connect(fd, (const void *)a, sizeof(*a)) < 0 &&
-		errno == ECONNREFUSED)
+	if (lstat(a->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+		st.st_uid == geteuid() && is_left_behind(a, type))
 		unlink(a->sun_path);
 }
 
@@ -95,7 +110,7 @@ static int open_unix(struct listener *l, const char *where, int type,
 	l->fds[l->n] = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fds[l->n] < 0)
 		return err_errno(e, "listen at %s", where);
-	remove_left_behind(&a);
+	remove_left_behind(&a, type);
 	mask = umask(mask);
 	r = bind(l->fds[l->n++], (void *)&a, sizeof(a));
 	umask(mask);
@@ -395,5 +410,5 @@ void listen_remove(void *arg)
 	if (!l->path)
 		return;
 	strcpy(a.sun_path, l->path);
-	remove_left_behind(&a);
+	remove_left_behind(&a, SOCK_STREAM);
 }

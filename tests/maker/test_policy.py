@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import deadserver
 import hosttree
 import term
 from makerhost import made, of_jails, start
@@ -287,6 +288,13 @@ def test_a_second_maker_does_not_take_the_first_ones_place(maker, ann):
     assert b"another server answers there" in second.stderr
     assert ann.run("-c", "1").code == 0
     hosttree.until(lambda: not of_jails() - before, "its end")
+
+
+def test_the_child_of_a_dead_maker_keeps_no_other_from_its_place(host):
+    """It may take long to die where the host is busy."""
+    with deadserver.at("/run/cellblock/maker", "SOCK_SEQPACKET", *host.inside()):
+        host.start()
+        assert host.people[0].run("-c", "1").code == 0
 
 
 def test_programs_of_one_person_leave_room_for_others(maker, ann, bob):

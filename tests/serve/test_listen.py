@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+import deadserver
 import hosttree
 from client import SLOW, Server, evaluation, read_all, request
 from world import CELLBLOCK, IS_ROOT, PYTHON, TESTS
@@ -150,6 +151,12 @@ def test_a_socket_that_was_left_behind_is_taken_over(serve, cb):
     left_behind(path)
     assert serve(where=f"unix:{path}").raw(HEALTH).startswith(
         b"HTTP/1.1 200 ")
+
+
+def test_the_child_of_a_dead_server_keeps_nobody_from_its_place(serve, cb):
+    with deadserver.at(cb.base / "s", "SOCK_STREAM"):
+        assert serve(where=f"unix:{cb.base}/s").raw(HEALTH).startswith(
+            b"HTTP/1.1 200 ")
 
 
 def test_another_servers_socket_stays(serve, cb):
