@@ -25,6 +25,8 @@
 #include <time.h>
 
 #define NAP_NS 200000
+/* How long killed processes have to die before they are killed again. */
+#define MOST_WAIT_MS 500
 
 /* The leaves of a session's directory, the innermost first. */
 static const char *const leaves[] = {CGROUP_GUESTS, CGROUP_JAIL, CGROUP_WARDEN};
@@ -98,9 +100,14 @@ int64_t cgroup_dir_key(const char *text, const char *key)
 	return -1;
 }
 
+static void nap(int64_t ns)
+{
+	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
 void cgroup_dir_nap(void)
 {
-	nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	nap(NAP_NS);
 }
 
 /* ---- a directory and its lock ---- */
@@ -229,17 +236,31 @@ static void kill_listed(int dir)
 	}
 }
 
+/* Remove a cgroup as soon as nothing is in it: 0, or -1 with errno. */
+static int remove_within(const char *path, int64_t ms)
+{
+	int64_t end = now_ms() + ms;
+
+	while (rmdir(path) < 0 && errno != ENOENT) {
+		if (errno != EBUSY || now_ms() >= end)
+			return -1;
+		nap(NAP_NS + ms * NAP_NS / 4);
+	}
+	return 0;
+}
+
 /* Kill whatever is in a cgroup, and remove it. Where possible it is frozen
  * first, so that nothing forks away from the kill; and then thawed, because a
- * frozen process of v1 does not die. */
+ * frozen process of v1 does not die. On a busy host a process waits long for
+ * the CPU time that it needs to die: it has longer each time. */
 static int clear_one(const char *path, int timeout_ms)
 {
-	int64_t until = now_ms() + timeout_ms;
+	int64_t until = now_ms() + timeout_ms, wait_ms = 0;
 	auto_close int dir = cgroup_dir_open(path);
 
 	if (dir < 0)
 		return errno == ENOENT ? 0 : -1;
-	while (rmdir(path) < 0 && errno != ENOENT) {
+	while (remove_within(path, wait_ms) < 0) {
 		if (errno != EBUSY || now_ms() > until)
 			return -1;
 		cgroup_dir_write(dir, "freezer.state", "FROZEN");
@@ -249,7 +270,8 @@ static int clear_one(const char *path, int timeout_ms)
 			kill_listed(dir);
 		cgroup_dir_write(dir, "freezer.state", "THAWED");
 		cgroup_dir_write(dir, "cgroup.freeze", "0");
-		cgroup_dir_nap();
+		if (wait_ms < MOST_WAIT_MS)
+			wait_ms = 2 * wait_ms + 1;
 	}
 	return 0;
 }
