@@ -38,8 +38,10 @@
 #define MAIN_SCREEN "\033[?1049l"
 
 #define SANDBOX_MS 200
-/* A session that is busy with another terminal may take a while. */
-#define ANSWER_MS 15000
+/* A session that is busy with another terminal, or whose host is busy, may take
+ * a while: then we say so. */
+#define ANSWER_MS 30000
+#define SAY_MS 3000
 #define OUTPUT_MS 2000
 
 struct client {
@@ -99,15 +101,22 @@ static void come_back(struct client *c, bool stops)
 	io_send_fds(c->link, &c->request, sizeof(c->request), c->fds + 1, n, 0);
 }
 
+/* The next signal that has come; 0: none. */
+static int next_signal(const struct client *c, struct signalfd_siginfo *si)
+{
+	return read(c->signals, si, sizeof(*si)) == (ssize_t)sizeof(*si)
+		       ? (int)si->ssi_signo
+		       : 0;
+}
+
 /* A SIGCONT that we read here follows a SIGSTOP, or a hangup. In the background
  * the session lets the terminal go, and has us stop as other jobs do. */
 static void pass_signals(struct client *c)
 {
 	struct signalfd_siginfo si;
+	int sig;
 
-	while (read(c->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		int sig = (int)si.ssi_signo;
-
+	while ((sig = next_signal(c, &si)) != 0) {
 		if (sig == SIGCONT && has_terminal())
 			come_back(c, job_has_shell());
 		else if (sig == SIGCONT && !job_is_in_front(STDIN_FILENO))
@@ -132,17 +141,13 @@ static bool read_word(const struct client *c, struct attach_answer *a)
 	return n == (ssize_t)sizeof(*a) && a->magic == ATTACH_MAGIC;
 }
 
-static bool wait_word(struct client *c, struct attach_answer *a, int ms)
+static bool wait_word(struct client *c, struct attach_answer *a)
 {
 	struct pollfd p[2] = {{.fd = c->link, .events = POLLIN},
 		{.fd = c->signals, .events = POLLIN}};
 
 	for (;;) {
-		int r = poll(p, 2, ms);
-
-		if (r == 0)
-			return false;
-		if (r < 0)
+		if (poll(p, 2, -1) < 0)
 			continue;
 		if (p[1].revents)
 			pass_signals(c);
@@ -209,7 +214,7 @@ static int wait_end(struct client *c)
 {
 	struct attach_answer a;
 
-	while (wait_word(c, &a, -1)) {
+	while (wait_word(c, &a)) {
 		if (a.word == ATTACH_STOP)
 			stop(c, a.number);
 		if (a.word == ATTACH_NO) { /* our terminal came back */
@@ -368,6 +373,46 @@ static pid_t find_front(int sock)
 	return cred.pid;
 }
 
+/* True if a signal ends the wait for a session. The size of the window is asked
+ * for when it has the terminal, and there is no job to stop yet. */
+static bool gives_up(const struct client *c)
+{
+	struct signalfd_siginfo si;
+	int sig;
+
+	while ((sig = next_signal(c, &si)) != 0)
+		if (sig != SIGWINCH && sig != SIGTSTP && sig != SIGCONT)
+			return true;
+	return false;
+}
+
+/* Wait for the first answer of a session. */
+static int await_answer(
+	const struct client *c, struct attach_answer *a, struct err *e)
+{
+	struct pollfd p[2] = {{.fd = c->link, .events = POLLIN},
+		{.fd = c->signals, .events = POLLIN}};
+	int64_t now = now_ms(), end = now + ANSWER_MS, say = now + SAY_MS;
+
+	for (; now < end; now = now_ms()) {
+		if (poll(p, 2, (int)((say < end ? say : end) - now)) > 0) {
+			if (p[0].revents && read_word(c, a))
+				return 0;
+			if (p[0].revents)
+				break;
+			if (gives_up(c))
+				return err_set(e, "interrupted: the session "
+						  "goes on without you");
+		} else if (say < end && now_ms() >= say) {
+			say = end;
+			fprintf(stderr, "cellblock: the session is busy, and "
+					"has not answered yet; Ctrl-C gives "
+					"up\n");
+		}
+	}
+	return err_set(e, "the session did not answer");
+}
+
 int client_attach(int sock, const char *person, const char *from, struct err *e)
 {
 	struct client c = {.link = sock, .child = -1};
@@ -385,8 +430,8 @@ int client_attach(int sock, const char *person, const char *from, struct err *e)
 	if (io_send_fds(sock, &c.request, sizeof(c.request), c.fds,
 		    ATTACH_FDS - (c.fds[ATTACH_FDS - 1] < 0), 0) < 0)
 		return err_errno(e, "ask the session");
-	if (!wait_word(&c, &a, ANSWER_MS))
-		return err_set(e, "the session did not answer");
+	if (await_answer(&c, &a, e) < 0)
+		return -1;
 	if (a.word == ATTACH_NO)
 		return err_set(e, "%s", a.text);
 	logout_ask(&c.logout, person, find_front(sock), true);

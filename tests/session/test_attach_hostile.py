@@ -349,7 +349,8 @@ def test_a_terminal_is_not_left_with_a_session_that_says_nothing(many):
         many.cb.env.update(hindered.fast(many.cb.base))
         other = many.start("--attach", f"{e['who']}/1", start=False)
         modes = termios.tcgetattr(other.slave)
-        other.expect("the session did not answer")
+        other.expect("the session is busy")
+        other.expect("the session did not answer", 40)
         assert other.process.wait(term.DEADLINE) == 1
     finally:
         os.kill(e["pid"], signal.SIGCONT)
@@ -357,6 +358,22 @@ def test_a_terminal_is_not_left_with_a_session_that_says_nothing(many):
     assert not many.only()["detached"]
     assert s.run("1 + 1") == "2"
     assert termios.tcgetattr(other.slave) == modes
+
+
+def test_a_person_need_not_wait_for_a_session_that_says_nothing(many):
+    s = many.start()
+    e = many.only()
+    os.kill(e["pid"], signal.SIGSTOP)
+    try:
+        other = many.start("--attach", f"{e['who']}/1", start=False)
+        other.expect("has not answered yet; Ctrl-C gives up")
+        other.type("\x03")
+        other.expect("interrupted: the session goes on without you")
+        assert other.process.wait(term.DEADLINE) == 1
+    finally:
+        os.kill(e["pid"], signal.SIGCONT)
+    assert s.run("1 + 1") == "2"    # and was not interrupted
+    assert "KeyboardInterrupt" not in s.all_text()
 
 
 def test_a_line_for_input_goes_on_at_another_terminal(many):
