@@ -479,8 +479,8 @@ LINK_CHECKED int warden_recover(struct warden *w, struct jail_done *d);
 LINK_CHECKED int warden_replace(struct warden *w, const char *what);
 
 /* Say how many of its processes the kernel has killed for memory since people
- * were told, or a cell began, and for which limit. `whose`: "cell", "session".
- */
+ * were told, or a cell began, and count the limit that it was for. `whose`:
+ * "cell", "session". */
 void warden_tell_oom(struct warden *w, const char *whose);
 
 /* The same, where nobody had asked the guest for anything. Its copies may be

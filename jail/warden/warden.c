@@ -361,19 +361,22 @@ int warden_replace(struct warden *w, const char *what)
 
 void warden_tell_oom(struct warden *w, const char *whose)
 {
+	enum jail_limit limit = warden_jail_oom_limit(&w->jail);
 	struct cgroup_usage u;
 	int64_t n;
 
 	cgroup_usage(&w->site.cgroup, &u);
 	n = u.oom_kills - w->jail.oom_seen;
-	if (n > 0)
-		link_notice(&w->link, "%s: %lld process%s of the %s %s killed",
-			warden_jail_oom_limit(&w->jail) == LIMIT_MEMORY
-				? "memory limit"
-				: "no memory is left for all sessions together",
-			(long long)n, n == 1 ? "" : "es", whose,
-			n == 1 ? "was" : "were");
 	warden_jail_note_oom(&w->jail, u.oom_kills, u.limit_hits);
+	if (n <= 0)
+		return;
+	site_count(&w->site, limit);
+	link_notice(&w->link, "%s: %lld process%s of the %s %s killed",
+		limit == LIMIT_MEMORY
+			? "memory limit"
+			: "no memory is left for all sessions together",
+		(long long)n, n == 1 ? "" : "es", whose,
+		n == 1 ? "was" : "were");
 }
 
 int warden_replace_broken(struct warden *w, const char *what)

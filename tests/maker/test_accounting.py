@@ -102,6 +102,17 @@ def test_who_when_how_long_and_what_struck(host, records, spare):
         {r["cpu_ms"] for r in found.values()}
 
 
+def test_a_child_that_the_kernel_kills_for_memory_counts(host, records):
+    begin(host, records, 0, "[session]\nmemory = 128M\n")
+    s = host.people[0].session().start()
+    said = s.run("import os; os.fork() or (bytearray(b'x') * (200 << 20), "
+                 "os._exit(0)); os.wait()[1]")
+    assert "memory limit: 1 process of the cell was killed" in said, said
+    s.leave()
+    row, = until_rows(host, 1)
+    assert row["struck"] == {"session.memory": 1}
+
+
 def test_the_number_of_a_session_and_where_it_came_from(host, records):
     begin(host, records)
     ann, bob = host.people
