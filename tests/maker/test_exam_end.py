@@ -464,7 +464,7 @@ def test_a_front_end_that_does_not_listen_loses_its_jail(host, exam):
     begin(host)
     ann, _ = host.people
     s = ann.session().start()
-    s.type("while True: pass\r")
+    s.type("import time; time.sleep(99)\r")
     front = [p for p in [s.pid, *hosttree.descendants(s.pid)]
              if hosttree.status_of(p).get("Name") == "cellblock"]
     for pid in front:

@@ -15,13 +15,23 @@ from world import PATIENCE, TESTS, WHOLE
 TOP = TESTS.parent
 
 
-@pytest.fixture(name="host")
-def _host():
+def a_host():
     if os.geteuid() != 0 or not sshd.find():
         pytest.skip("only root sets a laboratory up, with openssh-server")
     h = Host()
     yield h
     h.close()
+
+
+@pytest.fixture(name="host")
+def _host():
+    yield from a_host()
+
+
+@pytest.fixture(scope="module")
+def untouched():
+    """One host for those who are refused: it stays as it is."""
+    yield from a_host()
 
 
 def test_a_dry_run_says_all_and_does_nothing(host):
@@ -223,6 +233,13 @@ def test_a_purge_of_the_package_leaves_sshd_its_group(host):
         host.run("userdel", "-f", "ann")
 
 
+@pytest.fixture(scope="module")
+def good(untouched):
+    """A key that may be added, and the state of the host with it."""
+    key = untouched.key("k").with_suffix(".pub").read_text().strip()
+    return key, untouched.state()
+
+
 @pytest.mark.parametrize("line, said", [
     ("Ann,{key}", "expected a name"), ("../x,{key}", "expected a name"),
     ("a b,{key}", "expected a name"), ("-rf,{key}", "expected a name"),
@@ -235,16 +252,16 @@ def test_a_purge_of_the_package_leaves_sshd_its_group(host):
     ('ann,"{key}\nx"\nbob,nothing', "students.csv:4: expected NAME,KEY"),
     ("sudo,{key}", "groups named sudo already"),
     ("x" * 33 + ",{key}", "expected a name")])
-def test_a_list_with_a_mistake_adds_nobody(host, line, said):
-    key = host.key("k").with_suffix(".pub").read_text().strip()
-    before = host.state()
-    r = host.lab("add", host.csv(f"good,{key}\n" + line.format(key=key) + "\n"))
+def test_a_list_with_a_mistake_adds_nobody(untouched, good, line, said):
+    key, before = good
+    r = untouched.lab("add", untouched.csv(
+        f"good,{key}\n" + line.format(key=key) + "\n"))
     assert r.returncode == 1 and said in r.stderr and "Nobody" in r.stderr, r
-    assert host.state() == before
+    assert untouched.state() == before
 
 
-def test_a_list_that_is_not_there_is_named(host):
-    r = host.lab("add", "/srv/students.csv")
+def test_a_list_that_is_not_there_is_named(untouched):
+    r = untouched.lab("add", "/srv/students.csv")
     assert r.returncode == 1 and r.stderr == (
         "cellblock-lab: read /srv/students.csv: No such file or directory. "
         "Nobody was added\n"), r
@@ -253,10 +270,11 @@ def test_a_list_that_is_not_there_is_named(host):
 @pytest.mark.parametrize("data, said", [
     (b"", " has no line NAME,KEY"), (b"name,key\r\n# all\n", " has no line"),
     (b"# all\nm\xfcller,ssh-ed25519 AAAA\n", ":2: expected UTF-8")])
-def test_a_list_without_a_line_that_can_be_read_is_a_mistake(host, data, said):
-    csv = host.csv("")
+def test_a_list_without_a_line_that_can_be_read_is_a_mistake(
+        untouched, data, said):
+    csv = untouched.csv("")
     csv.write_bytes(data)
-    r = host.lab("add", csv)
+    r = untouched.lab("add", csv)
     assert r.returncode == 1 and f"students.csv{said}" in r.stderr, r
 
 

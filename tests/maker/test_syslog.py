@@ -75,7 +75,7 @@ def test_who_came_from_where_and_how_it_ended(host, log):
                       r"from 192\.0\.2\.7$")
     log.until(rf"cellblock-maker\[\d+\]: {ann.name} \(uid {ann.uid}\): a "
               r"session as host id \d+")
-    s.run("while True: pass")
+    s.run("import time; time.sleep(99)")
     log.until(rf"cellblock\[{first[1]}\]: {ann.name}: limit struck: cell.timeout$")
     assert s.leave() == 0
     log.until(rf"cellblock\[{first[1]}\]: {ann.name}: ended with status 0, "

@@ -58,6 +58,7 @@ CLIENTS = {"curl": by_curl, "node": by_fetch,
 
 
 @pytest.mark.limit(180)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_file_of_any_size_arrives(serve, tmp_path, client):
     if client in ("curl", "node") and not shutil.which(client):
