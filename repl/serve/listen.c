@@ -27,6 +27,10 @@
 #include <sys/un.h>
 
 #define BACKLOG 1024
+/* How long the children of a dead server may take to die, and how often we
+ * look: each look takes a place in the queue of those who connect. */
+#define DEAD_MS 30000
+#define LOOK_MS 500
 
 static int refuse_address(const char *where, struct err *e)
 {
@@ -48,9 +52,13 @@ static const char *find_occupant(const char *path)
 					"and stays";
 }
 
-/* True if no server listens there any more. The children of one that was killed
- * may hold its socket for as long as they take to die. */
-static bool is_left_behind(const struct sockaddr_un *a, int type)
+enum server {
+	SERVER_NONE,   /* nothing has the socket open */
+	SERVER_DEAD,   /* its children have */
+	SERVER_LISTENS /* or that is not known */
+};
+
+static enum server find_server(const struct sockaddr_un *a, int type)
 {
 	auto_close int fd =
 		socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -58,21 +66,39 @@ static bool is_left_behind(const struct sockaddr_un *a, int type)
 	socklen_t n = sizeof(server);
 
 	if (fd < 0)
-		return false;
+		return SERVER_LISTENS;
 	if (connect(fd, (const void *)a, sizeof(*a)) < 0)
-		return errno == ECONNREFUSED;
-	/* The process that began to listen; 0 in another pid namespace. */
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &n) == 0 &&
-	       server.pid > 0 && kill(server.pid, 0) < 0 && errno == ESRCH;
+		return errno == ECONNREFUSED ? SERVER_NONE : SERVER_LISTENS;
+	/* The process that called listen(); 0 in another pid namespace. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &n) < 0 ||
+		server.pid <= 0 || kill(server.pid, 0) == 0 || errno != ESRCH)
+		return SERVER_LISTENS;
+	return SERVER_DEAD;
 }
 
-/* Remove a socket of our user that a dead server has left. */
+/* Remove a socket of our user that no process has open. The children of a
+ * server that was killed are given time to die. Other servers, as ssh-agent, go
+ * on in a child: their socket stays. */
 static void remove_left_behind(const struct sockaddr_un *a, int type)
 {
+	int64_t end = now_ms() + DEAD_MS;
+	enum server server;
 	struct stat st;
 
-	if (lstat(a->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-		st.st_uid == geteuid() && is_left_behind(a, type))
+	if (lstat(a->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode) ||
+		st.st_uid != geteuid())
+		return;
+	server = find_server(a, type);
+	if (server == SERVER_DEAD)
+		fprintf(stderr,
+			"cellblock: listen at unix:%s: the server there is "
+			"dead; waiting for the end of its children\n",
+			a->sun_path);
+	while (server == SERVER_DEAD && now_ms() < end) {
+		poll(NULL, 0, LOOK_MS);
+		server = find_server(a, type);
+	}
+	if (server == SERVER_NONE)
 		unlink(a->sun_path);
 }
 

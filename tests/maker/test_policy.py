@@ -290,9 +290,9 @@ def test_a_second_maker_does_not_take_the_first_ones_place(maker, ann):
     hosttree.until(lambda: not of_jails() - before, "its end")
 
 
-def test_the_child_of_a_dead_maker_keeps_no_other_from_its_place(host):
-    """It may take long to die where the host is busy."""
-    with deadserver.at("/run/cellblock/maker", "SOCK_SEQPACKET", *host.inside()):
+def test_the_last_child_of_a_dead_maker_is_waited_for(host):
+    with deadserver.at("/run/cellblock/maker", "SOCK_SEQPACKET", 1,
+                       *host.inside()):
         host.start()
         assert host.people[0].run("-c", "1").code == 0
 

@@ -63,7 +63,10 @@ class Server:
             self.said = hosttree.until(
                 lambda: errors.read_text().partition("\n")[0], "it serves")
         else:
-            self.said = self.process.stderr.readline().decode()
+            self.said = ""
+            while "serving at " not in self.said and (
+                    line := self.process.stderr.readline()):
+                self.said += line.decode()
         found = re.search(r"serving at (?:\S+:(\d+)|unix:(\S+))",
                           self.said)
         assert found, (self.said, self.process.stderr.read())

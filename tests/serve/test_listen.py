@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 import deadserver
+import hindered
 import hosttree
 from client import SLOW, Server, evaluation, read_all, request
 from world import CELLBLOCK, IS_ROOT, PYTHON, TESTS
@@ -153,10 +154,22 @@ def test_a_socket_that_was_left_behind_is_taken_over(serve, cb):
         b"HTTP/1.1 200 ")
 
 
-def test_the_child_of_a_dead_server_keeps_nobody_from_its_place(serve, cb):
-    with deadserver.at(cb.base / "s", "SOCK_STREAM"):
+def test_the_last_child_of_a_dead_server_is_waited_for(serve, cb):
+    with deadserver.at(cb.base / "s", "SOCK_STREAM", 1):
         assert serve(where=f"unix:{cb.base}/s").raw(HEALTH).startswith(
             b"HTTP/1.1 200 ")
+
+
+def test_the_socket_of_a_server_that_goes_on_in_a_child_stays(cb):
+    """As that of ssh-agent."""
+    path = cb.base / "s"
+    cb.env.update(hindered.fast(cb.base))
+    with deadserver.at(path, "SOCK_STREAM", 600):
+        r = cb.run("--serve", f"unix:{path}", timeout=60)
+        assert r.code == 1 and "another server answers there" in r.said, r
+        assert "waiting for the end of its children" in r.said, r
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(str(path))
 
 
 def test_another_servers_socket_stays(serve, cb):
