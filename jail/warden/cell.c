@@ -356,8 +356,10 @@ static int settle_leftovers(struct cell *c)
 	 * known to be the cell's. */
 	d->peak_is_its = u.peak_bytes > c->peak_start;
 	d->cpu_ms = watch_cpu_ms(&c->watch, u.cpu_ms);
-	if (!is_alive_after(d->how))
+	if (!is_alive_after(d->how)) {
+		warden_jail_note_oom(&w->jail, u.oom_kills, u.limit_hits);
 		return 0;
+	}
 	warden_tell_oom(w, "cell");
 	if (u.slots > slots)
 		slots = u.slots;

@@ -267,6 +267,20 @@ static const struct {
 		0, 300},
 };
 
+/* What the verdict of the cell says is not said again. */
+static void a_kill_for_memory_is_told_once(void **state)
+{
+	int stacks;
+
+	(void)state;
+	P.cell = "TOOK %u|!wait 300|!oom 1|!died 9";
+	assert_int_equal(run_cell(1), 0);
+	assert_int_equal(verdict(&stacks).limit, LIMIT_MEMORY);
+	expect_parked(NO_CHECKPOINT_NONE);
+	assert_int_equal(warden_replace_broken(W, "Python broke"), 0);
+	expect_notice("Python broke · " RESTARTED);
+}
+
 static void each_limit_strikes_in_time(void **state)
 {
 	assert_int_equal(FRONT_KILL, 2); /* in the table */
@@ -743,6 +757,7 @@ int main(void)
 		TEST_UP(a_dying_guest_is_waited_for),
 		TEST_UP(a_guest_that_does_not_die_is_not_waited_for),
 		TEST_UP(a_person_need_not_wait_for_a_death),
+		TEST_UP(a_kill_for_memory_is_told_once),
 		TEST_UP(a_source_that_cannot_be_run_is_refused),
 		TEST_UP(a_damaged_source_keeps_its_cell_number),
 		cmocka_unit_test(each_limit_strikes_in_time),

@@ -334,7 +334,7 @@ const struct warden_jail_usage *warden_jail_baseline(
 	struct warden_jail *j, int *fresh);
 
 /* Take so many kills for memory, at so many hits of the limit, as accounted
- * for: a cell begins, or people are told. */
+ * for: a cell begins or ends, or people are told. */
 void warden_jail_note_oom(struct warden_jail *j, int64_t kills, int64_t hits);
 
 /* The limit for which the kernel has killed since: the session's own, or one
