@@ -236,23 +236,24 @@ static void kill_listed(int dir)
 	}
 }
 
-/* Remove a cgroup as soon as nothing is in it: 0, or -1 with errno. */
+/* Remove a cgroup as soon as nothing is in it: 0, or -1 with errno. The longer
+ * we may wait, the less often we look. */
 static int remove_within(const char *path, int64_t ms)
 {
-	int64_t end = now_ms() + ms;
+	int64_t end = now_ms() + ms, look_ns = NAP_NS + ms * 1000000 / 20;
 
 	while (rmdir(path) < 0 && errno != ENOENT) {
 		if (errno != EBUSY || now_ms() >= end)
 			return -1;
-		nap(NAP_NS + ms * NAP_NS / 4);
+		nap(look_ns);
 	}
 	return 0;
 }
 
 /* Kill whatever is in a cgroup, and remove it. Where possible it is frozen
  * first, so that nothing forks away from the kill; and then thawed, because a
- * frozen process of v1 does not die. On a busy host a process waits long for
- * the CPU time that it needs to die: it has longer each time. */
+ * frozen process of v1 does not die. On a busy host a killed process waits long
+ * for the CPU time that it needs to die: after each round it has more time. */
 static int clear_one(const char *path, int timeout_ms)
 {
 	int64_t until = now_ms() + timeout_ms, wait_ms = 0;
