@@ -39,9 +39,9 @@
 
 #define SANDBOX_MS 200
 /* A session that is busy with another terminal, or whose host is busy, may take
- * a while: then we say so. */
-#define ANSWER_MS 30000
+ * a while to answer. When we say that it does, and when we give up. */
 #define SAY_MS 3000
+#define ANSWER_MS 30000
 #define OUTPUT_MS 2000
 
 struct client {
@@ -386,31 +386,42 @@ static bool gives_up(const struct client *c)
 	return false;
 }
 
-/* Wait for the first answer of a session. */
-static int await_answer(
-	const struct client *c, struct attach_answer *a, struct err *e)
+/* Wait until then for the first answer of a session. 1: it came; 0: not yet; -1
+ * with e. */
+static int await_until(const struct client *c, int64_t end_ms,
+	struct attach_answer *a, struct err *e)
 {
 	struct pollfd p[2] = {{.fd = c->link, .events = POLLIN},
 		{.fd = c->signals, .events = POLLIN}};
-	int64_t now = now_ms(), end = now + ANSWER_MS, say = now + SAY_MS;
+	int64_t left;
 
-	for (; now < end; now = now_ms()) {
-		if (poll(p, 2, (int)((say < end ? say : end) - now)) > 0) {
-			if (p[0].revents && read_word(c, a))
-				return 0;
-			if (p[0].revents)
-				break;
-			if (gives_up(c))
-				return err_set(e, "interrupted: the session "
-						  "goes on without you");
-		} else if (say < end && now_ms() >= say) {
-			say = end;
-			fprintf(stderr, "cellblock: the session is busy, and "
-					"has not answered yet; Ctrl-C gives "
-					"up\n");
-		}
+	while ((left = end_ms - now_ms()) > 0) {
+		if (poll(p, 2, (int)left) <= 0)
+			continue;
+		if (p[0].revents)
+			return read_word(c, a)
+				       ? 1
+				       : err_set(e, "the session did not "
+						    "answer");
+		if (gives_up(c))
+			return err_set(e, "interrupted: the session goes on "
+					  "without you");
 	}
-	return err_set(e, "the session did not answer");
+	return 0;
+}
+
+static int await_answer(
+	const struct client *c, struct attach_answer *a, struct err *e)
+{
+	int64_t now = now_ms();
+	int r = await_until(c, now + SAY_MS, a, e);
+
+	if (r == 0) {
+		fprintf(stderr, "cellblock: the session is busy, and has not "
+				"answered yet; Ctrl-C gives up\n");
+		r = await_until(c, now + ANSWER_MS, a, e);
+	}
+	return r == 0 ? err_set(e, "the session did not answer") : r;
 }
 
 int client_attach(int sock, const char *person, const char *from, struct err *e)
