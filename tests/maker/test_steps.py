@@ -210,7 +210,8 @@ def test_a_kill_at_any_step(host, tracer, done, spare):
         elif why:
             bad.append(f"{' '.join(step)}: {why}")
     assert not bad, "\n".join([f"{len(bad)} of {len(todo)}:", *bad])
-    # Children come in another order now and then: of few steps that is much.
+    # Now and then the children come in another order, and a step is not reached.
+    # Of few steps chance may take more than a tenth.
     assert len(missed) <= 3 + len(todo) // 10, \
         f"of {len(todo)} steps these were never reached: {missed}"
     hosttree.wait_removed(lambda: hosttree.mounts() - mounts)
