@@ -658,8 +658,9 @@ void run_fini(struct run *r);
 /* ---- stream.c ---- */
 
 /*
- * A request ends with the line on which its brackets close. A line without a
- * bracket is a request of its own.
+ * A request ends with the line on which its brackets close, or before a line
+ * that begins with a bracket where JSON allows none. A line without a bracket
+ * is a request of its own.
  */
 
 /* Caller's storage; only stream.c writes it. */
@@ -676,6 +677,8 @@ struct stream {
 	int found;	    /* values of the last request */
 	bool text, escaped; /* within a string, after a backslash */
 	bool something;	    /* a character that is no blank */
+	bool first;	    /* the next character is the first of a line */
+	char last;	    /* of those that are no blanks */
 	bool long_;	    /* it is too long, and skipped */
 	bool too_deep;
 	bool ended;

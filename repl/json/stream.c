@@ -11,6 +11,8 @@
  *
  * A string of JSON holds no line end. If one does, we end the request there,
  * and it is malformed: a forgotten quote does not take the next requests along.
+ * A forgotten bracket does not, either, if the next line begins with a bracket
+ * where JSON allows none.
  */
 #include "repl/json/json.h"
 
@@ -40,13 +42,25 @@ void stream_close(struct stream *s)
 	*s = (struct stream){.fd = -1};
 }
 
+/* True if c begins another request, though brackets of this one are open. */
+static bool begins_request(const struct stream *s, char c)
+{
+	return s->first && s->depth > 0 && (c == '{' || c == '[') &&
+	       !strchr(":,[", s->last);
+}
+
 /* Scan one character. True when the request ends before it. */
 static bool scan_character(struct stream *s, char c)
 {
 	if (c == '\n' && (s->lines || s->text || s->depth <= 0))
 		return s->something;
-	if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
+	if (begins_request(s, c))
+		return true;
+	s->first = c == '\n';
+	if (c != ' ' && c != '\t' && c != '\r' && c != '\n') {
 		s->something = true;
+		s->last = c;
+	}
 	if (s->text) {
 		s->text = s->escaped || c != '"';
 		s->escaped = !s->escaped && c == '\\';
@@ -136,11 +150,11 @@ static enum stream_next finish_request(
 		what = STREAM_DEEP;
 	else if (s->values > s->values_max)
 		what = STREAM_MANY;
-	s->at += s->at < s->n; /* the line end */
+	s->at += s->at < s->n && s->buf[s->at] == '\n';
 	s->used = s->at;
 	s->found = s->values;
 	s->depth = s->values = 0;
-	s->text = s->escaped = s->something = false;
+	s->text = s->escaped = s->something = s->first = false;
 	s->long_ = s->too_deep = false;
 	return what;
 }

@@ -602,6 +602,13 @@ def test_a_bad_request_leaves_the_others_alone(ev):
     assert ev.code == 2
 
 
+def test_a_forgotten_bracket_takes_no_other_request_along(cb):
+    s = Stream(cb)
+    assert s(b'{"code": "1"\n{"code": "2"}')["title"] == "Invalid JSON"
+    assert json.loads(s.p.stdout.readline())["result"] == 2
+    s.close()
+
+
 def test_a_long_request_is_passed_over(cb):
     long = json.dumps({"code": "1", "stdin": "x" * 3000000})
     r = cb.run("-s", "home.size=64K", "-s", "cell.source=1K", "--eval",

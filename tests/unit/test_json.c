@@ -485,9 +485,15 @@ static void requests_are_told_apart(void **state)
 		{"{\n}\n{}", "32"},
 		{"  {}  \r\n", "7"},
 		{"1\n2\n", "11"},
-		{"{\"a\n{}\n", "32"},	    /* a quote was forgotten */
-		{"\"\\\"\n{}\n", "32"},	    /* an escaped quote is none */
-		{"\"{\"\n}\n{}\n", "312"},  /* a bracket in a string */
+		{"{\"a\n{}\n", "32"},	   /* a quote was forgotten */
+		{"\"\\\"\n{}\n", "32"},	   /* an escaped quote is none */
+		{"\"{\"\n}\n{}\n", "312"}, /* a bracket in a string */
+		{"{1\n{}\n", "32"},	   /* a bracket was forgotten */
+		{"[{\n[1]\n\n{}\n", "333"},
+		{"[1\n2\n{}\n", "52"},
+		{"[1,\n{}]\n", "7"}, /* none was */
+		{"{1:\n{}}\n{}\n", "72"},
+		{"[1\n {}]\n", "7"},	    /* not the first of its line */
 		{"{} {}\n", "5"},	    /* is not in order, but one */
 		{"[[[[\n]]]]\n{}\n", "D2"}, /* too deep */
 		{"[1,1,1,1]\n{}\n", "92"},
