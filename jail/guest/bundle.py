@@ -8,6 +8,7 @@
 #            ENCODING" and the content: text; JSON; bytes. For each that fails,
 #            a piece "note" with the reason in words
 MOST = 1000000  # REPORT_TEXT_MAX: bytes of a value, or of a form that is text
+CUT = b"...[truncated]"
 ALL = 4 << 20  # REPORT_FORMS_BYTES
 TYPES = 16  # REPORT_FORMS
 FORMS = {"text/html": "_repr_html_", "text/markdown": "_repr_markdown_",
@@ -50,7 +51,7 @@ def tell_bundle(report, value):
         figure = getattr(sys.modules.get("matplotlib.figure"), "Figure", ())
         if isinstance(value, figure):
             tell("image/png", lambda: printed(value), "savefig")
-        tell("text/plain", lambda: repr(value)[:MOST], "repr")
+        tell("text/plain", lambda: as_utf8(repr(value)).decode(), "repr")
     except Exception:
         pass  # a method has closed the pipe, or broken what is used here
 
@@ -73,7 +74,7 @@ def bundle_of(report, value):
 
 def encoded(kind, data):
     if kind == "application/json" or kind.endswith("+json"):
-        return "json", as_json(data).encode()
+        return "json", as_json(data)
     if isinstance(data, str):
         return "text", data.encode("utf-8", "backslashreplace")
     data = bytes(memoryview(data))
@@ -89,12 +90,20 @@ def note(report, name, e):
     piece(report, b"note", text.encode("utf-8", "backslashreplace"))
 
 
+def as_utf8(text):
+    "as UTF-8 of whole characters, with a mark where there was more"
+    data = text[:MOST].encode("utf-8", "backslashreplace")
+    if len(text) <= MOST and len(data) <= MOST:
+        return data
+    return data[:MOST - len(CUT)].decode("utf-8", "ignore").encode() + CUT
+
+
 def as_json(value):
-    "what json.dumps() does, without loading json"
+    "what json.dumps() does, without loading json, and in UTF-8"
     json = stdlib("_json")
     return "".join(json.make_encoder(
-        {}, unknown, json.encode_basestring_ascii, None, ": ", ", ",
-        False, False, False)(value, 0))
+        {}, unknown, json.encode_basestring, None, ": ", ", ",
+        False, False, False)(value, 0)).encode()
 
 
 def unknown(value):

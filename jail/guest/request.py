@@ -67,10 +67,9 @@ def tell_all(report, shows, bundles):
 def tell_value(report, value):
     try:
         piece(report, b"type", type(value).__name__.encode()[:200])
-        text = repr(value)[:MOST]
-        piece(report, b"repr", text.encode("utf-8", "backslashreplace"))
-        text = as_json(value)
-        if len(text) <= MOST:
-            piece(report, b"json", text.encode())
+        piece(report, b"repr", as_utf8(repr(value)))
+        data = as_json(value)
+        if len(data) <= MOST:
+            piece(report, b"json", data)
     except Exception:
         pass

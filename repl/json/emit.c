@@ -174,6 +174,25 @@ static bool is_deeper(const json_t *v, int most)
 	return false;
 }
 
+/* Append JSON, with an escape for each character that is not ASCII: only strings
+ * have such. */
+static void add_json(struct strbuf *b, const char *s, const char *end)
+{
+	uint32_t c;
+
+	while (s < end) {
+		const char *run = s;
+
+		while (s < end && *s >= ' ' && *s <= '~')
+			s++;
+		strbuf_add(b, run, (size_t)(s - run));
+		if (s < end) {
+			utf8_next(&s, end, &c);
+			add_character(b, c);
+		}
+	}
+}
+
 bool emit_json(struct strbuf *b, const char *key, const char *s, size_t n)
 {
 	json_t *v;
@@ -183,7 +202,7 @@ bool emit_json(struct strbuf *b, const char *key, const char *s, size_t n)
 	while (n > 0 && s[n - 1] == ' ')
 		n--;
 	for (size_t i = 0; i < n; i++)
-		if (s[i] < ' ' || s[i] > '~')
+		if ((unsigned char)s[i] < ' ')
 			return false;
 	v = json_loadb(s, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 	fits = v && !is_deeper(v, REQUEST_DEPTH_MAX);
@@ -191,7 +210,7 @@ bool emit_json(struct strbuf *b, const char *key, const char *s, size_t n)
 	if (!fits)
 		return false;
 	emit_key(b, key);
-	strbuf_add(b, s, n);
+	add_json(b, s, s + n);
 	return true;
 }
 

@@ -106,7 +106,8 @@ def test_a_value_is_json_as_json_dumps_writes_it():
              'None: {}, "n": 2**80}')
     _, told = request(value)
     import json
-    assert told["json"] == [json.dumps(eval(value)).encode()]
+    assert told["json"] == [
+        json.dumps(eval(value), ensure_ascii=False).encode()]
     for none in "object()", "float('nan')", "{1, 2}", "b'x'", "{(1, 2): 3}":
         _, told = request(none)
         assert "json" not in told and told["repr"][0], none

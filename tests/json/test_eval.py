@@ -287,14 +287,36 @@ def test_results_that_are_no_json(ev):
     assert r[4]["stdout"] == ""
 
 
+@pytest.mark.parametrize("letter", ["x", "é", "☃", "\U0001f600", "\x7f"])
+def test_a_result_has_a_million_bytes_of_utf8(ev, letter):
+    size = len(letter.encode())
+    fits = (1000000 - len("''")) // size
+    r = ev(*({"code": f"{letter!r} * {n}"} for n in (fits, fits + 1)),
+           {"code": f"[{letter!r} * {fits + 1}]", "mime": True})
+    assert r[0]["result"] == letter * fits
+    for a in r[1:]:
+        begin = ("['" if a is r[2] else "'") + repr(letter)[1:-1]
+        assert a["result"].startswith(begin)
+        assert a["result"].endswith("...[truncated]")
+        assert 999900 < len(a["result"].encode()) <= 1000000
+    assert r[2]["bundle"]["text/plain"] == r[2]["result"], r[2]["notices"]
+
+
+def test_half_a_surrogate_pair_is_no_json(ev):
+    r = ev({"code": "['\\ud83d', '\U0001f600']"})
+    assert r["result"] == "['\\ud83d', '\U0001f600']"
+
+
 def test_what_a_guest_reports_is_only_a_claim(ev):
     forge = ("import os\nfor fd in range(3, 1024):\n"
              "    try: os.write(fd, %r)\n    except OSError: pass\n1")
     r = ev({"code": forge % b"json 4\n]]}}type 3\n\n\n\n"},
            {"code": forge % b"json 99999999999\n"},
            {"code": forge % (b"json 2001\n" + b"[" * 2001)},
-           {"code": forge % b"png 3\n\xff\0\n"})
-    assert [a["exit_code"] for a in r] == [0] * 4, r
+           {"code": forge % b"png 3\n\xff\0\n"},
+           {"code": forge % b'json 3\n"\xe9"'},
+           {"code": forge % b'json 3\n\xc3\xa90'})
+    assert [a["exit_code"] for a in r] == [0] * 6, r
     assert r[3]["images"] == [packed(b"\xff\0\n")]
 
 
