@@ -594,23 +594,38 @@ static int check_pattern(const char *p, struct request_refusal *why)
 	return 0;
 }
 
+static int take_undo(
+	struct request *r, const json_t *v, struct request_refusal *why)
+{
+	const struct request_field *f =
+		fields_find(fields_undo_request, "undo");
+	json_int_t n = json_integer_value(v);
+	char words[64] = "is not of type 'integer'";
+
+	r->form = REQUEST_UNDO;
+	r->undo = n < f->least || n > f->most ? 0 : (int)n;
+	if (r->undo)
+		return 0;
+	if (json_is_integer(v))
+		snprintf(words, sizeof(words),
+			n < f->least ? "is less than the minimum of %lld"
+				     : "is greater than the maximum of %lld",
+			(long long)(n < f->least ? f->least : f->most));
+	strbuf_puts(&why->description, "undo: ");
+	return refuse_value(why, v, words);
+}
+
 /* Take a command: an object with one key. */
 static int take_command(struct request *r, struct request_refusal *why)
 {
-	const struct request_field *cells =
-		fields_find(fields_undo_request, "undo");
 	const json_t *undo = json_object_get(r->root, "undo");
 	const json_t *pattern = json_object_get(r->root, "read");
 
 	if (json_object_size(r->root) != 1) {
 		return refuse_value(why, r->root,
 			"is neither a cell nor one of undo, reset and read");
-	} else if (json_is_integer(undo)) {
-		r->form = REQUEST_UNDO;
-		r->undo = json_integer_value(undo) < cells->least ||
-					  json_integer_value(undo) > cells->most
-				  ? 0
-				  : (int)json_integer_value(undo);
+	} else if (undo) {
+		return take_undo(r, undo, why);
 	} else if (json_is_true(json_object_get(r->root, "reset"))) {
 		r->form = REQUEST_RESET;
 	} else if (json_is_string(pattern)) {

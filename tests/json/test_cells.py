@@ -148,13 +148,23 @@ def test_standard_input_of_a_cell_ends(ev):
 
 def test_cells_can_be_undone(ev):
     r = ev(START, {"code": "x = 1"}, {"code": "x = 2"}, {"undo": 1},
-           {"code": "x"}, {"undo": 9}, {"undo": 0}, {"reset": True},
+           {"code": "x"}, {"undo": 9}, {"reset": True},
            {"code": "x"}, {"code": "y = 1"})
     assert r[3]["undo"] == 1 and r[3]["back_to"] == 2
     assert r[4]["output"] == "1\n"
-    assert r[5]["title"] == r[6]["title"] == "Nothing was undone"
-    assert r[7]["reset"] is True and "NameError" in r[8]["output"]
+    assert r[5]["title"] == "Nothing was undone"
+    assert r[6]["reset"] is True and "NameError" in r[7]["output"]
     assert ev.code == 2
+
+
+def test_so_many_cells_cannot_be_undone(ev):
+    r = ev(START, *({"undo": n} for n in (0, -1, 1001, "1", None)))
+    assert [a["description"] for a in r[1:]] == [
+        "undo: 0 is less than the minimum of 1",
+        "undo: -1 is less than the minimum of 1",
+        "undo: 1001 is greater than the maximum of 1000",
+        "undo: '1' is not of type 'integer'",
+        "undo: None is not of type 'integer'"]
 
 
 # Takes so many MiB of the jail's memory.
