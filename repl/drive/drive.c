@@ -95,6 +95,7 @@ static void note_reply(struct drive *d, struct jail_event *ev)
 		break;
 	case CALL_RESET: /* JAIL_UP of the next Python will follow */
 		d->up = false;
+		d->kept = ev->kept;
 		break;
 	case CALL_UNDO:
 		d->undone = ev->undone;

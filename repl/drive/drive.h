@@ -195,6 +195,7 @@ struct drive {
 	bool ok;		   /* the warden has done it */
 	struct err why;		   /* why not */
 	struct jail_undone undone; /* CALL_UNDO */
+	bool kept;		   /* CALL_RESET: it can be undone */
 	struct jail_files files;   /* CALL_LIST; the taker zeroes this */
 	int file;		   /* CALL_OPEN; fd_take(); -1: none */
 };

@@ -653,6 +653,11 @@ const struct jail_done *cells_done(const struct cells *c)
 	return &c->drive.done;
 }
 
+bool cells_kept(const struct cells *c)
+{
+	return c->drive.kept;
+}
+
 const struct jail_undone *cells_undone(const struct cells *c)
 {
 	return &c->drive.undone;

@@ -288,6 +288,7 @@ const char *cells_python(const struct cells *c);
  * verdict; its pictures, as the guest reports them. */
 const struct jail_done *cells_done(const struct cells *c);
 const struct jail_undone *cells_undone(const struct cells *c);
+bool cells_kept(const struct cells *c); /* the reset can be undone */
 const char *cells_verdict(const struct cells *c);
 void cells_report(const struct cells *c, struct report *r);
 

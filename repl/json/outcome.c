@@ -169,6 +169,7 @@ static const char *add_outcome(struct cells *c, struct strbuf *b, bool pictures)
 		break;
 	case REQUEST_RESET:
 		emit_bool(b, "reset", true);
+		emit_bool(b, "kept", cells_kept(c));
 		break;
 	case REQUEST_LIST:
 		add_names(c, b);

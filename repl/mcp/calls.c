@@ -539,6 +539,7 @@ static void add_structured(
 	if (c->q.form == REQUEST_SESSION) {
 		emit_open(b, "structuredContent", '{');
 		emit_bool(b, "reset", true);
+		emit_bool(b, "kept", false);
 		emit_texts(b, "notices", cells_told(c->cells));
 		emit_close(b, '}');
 	} else {

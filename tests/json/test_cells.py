@@ -201,6 +201,14 @@ def test_an_undo_says_whether_it_took_a_reset_back(ev):
     assert ev.code == 0
 
 
+def test_a_reset_says_whether_it_can_be_undone(ev):
+    r = ev(START, {"code": "x = bytearray(b'x' * 50_000_000)"},
+           {"reset": True}, {"undo": 1}, {"code": "y = x * 2"},
+           {"reset": True}, {"undo": 1}, args=("-M", "256M"))
+    assert r[2]["kept"] is True and r[3]["reset"] is True, r
+    assert r[5]["kept"] is False and r[6]["title"] == "Nothing was undone", r
+
+
 def test_a_policy_for_commands_binds_requests(ev):
     ev.cb.config("[policy]\ncommands = help undo\n")
     files = [{"path": "f", "content": ""}]

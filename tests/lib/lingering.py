@@ -4,18 +4,21 @@ import array
 import contextlib
 import json
 import os
+import re
 import socket
 import struct
 
 import hosttree
 import term
-from world import CELLBLOCK, IS_ROOT
+from world import CELLBLOCK, IS_ROOT, TESTS
 
 # It takes 4 s: a test that has seen its beginning is to lose the terminal, or
 # to ask something, before its end.
 COUNT = ("import time\nfor i in range(40):\n print('n', i, flush=True);"
          " time.sleep(.1)\nd = i\n")
-MAGIC, VERSION, TEXT = 0x6b626c63, 2, 512
+MAGIC, TEXT = 0x6b626c63, 512
+VERSION = int(re.search(r"#define ATTACH_VERSION (\d+)",
+                        (TESTS.parent / "repl/attach/attach.h").read_text())[1])
 STATUS, END, ATTACH, WATCH = 1, 2, 64, 66
 OK, NO = 1, 2
 NOBODY = 65534
