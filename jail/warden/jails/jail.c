@@ -512,6 +512,10 @@ static void count_totals(struct warden_jail *j, struct warden_jail_usage *u)
 		j->cpu_ms = u->cpu_ms;
 }
 
+/* The kernel kills for a charge of eight pages at most, and a page has at most
+ * 64 KiB: where it killed for a limit, the use was as close to the limit. */
+#define CHARGE_MAX (8 * (64 << 10))
+
 enum jail_limit warden_jail_oom_limit(const struct warden_jail *j)
 {
 	int64_t limit = j->site->spec->limits.memory_bytes;
@@ -519,10 +523,9 @@ enum jail_limit warden_jail_oom_limit(const struct warden_jail *j)
 	bool own;
 
 	cgroup_usage(&j->site->cgroup, &c);
-	/* A charge that is refused is of some pages, up to a huge one. */
 	own = c.limit_hits >= 0
 		      ? c.limit_hits > j->hits_seen
-		      : !c.peak_bytes || c.peak_bytes >= limit - limit / 16;
+		      : !c.peak_bytes || c.peak_bytes >= limit - CHARGE_MAX;
 	return own ? LIMIT_MEMORY : LIMIT_ALL;
 }
 
