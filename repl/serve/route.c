@@ -105,8 +105,9 @@ static void submit_job(struct route *r, struct exchange *x, struct request *q,
 
 static void post_eval(struct route *r, struct exchange *x)
 {
-	static const char session[] =
-		"session: only in a stream of requests (--eval)";
+	static const char session[] = "session: only in a stream of requests "
+				      "(--eval); over HTTP, POST "
+				      "/v1/sessions begins one";
 	const struct strbuf *body = http_body(x);
 	struct execute_files none = {0};
 	struct request_refusal why = {0};
@@ -498,7 +499,9 @@ void route_head(void *arg, struct exchange *x)
 			"Authorization must be Bearer and a token of "
 			"serve.token_file");
 	} else if (!p->open && is_elsewhere(r, x, p)) {
-		refusal_send(x, 403, "/metrics is for the token of 'metrics'");
+		refusal_send(x, 403,
+			"the token of 'metrics' is for /metrics, and the "
+			"others are not");
 	} else if (!p->open && is_foreign(r, x)) {
 		refusal_send(x, 403, "a page of another origin sent it");
 	} else if (!p->open && is_misnamed(r, x)) {
