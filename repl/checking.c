@@ -92,9 +92,25 @@ static int check_paths(const struct invocation *r)
 
 /* ---- the files of others ---- */
 
+/* Tell root of an exam that ends after the deadline. It is no error, because a
+ * session that ends before the deadline is handed in. */
+static void say_late(const struct config *cfg, const char *path)
+{
+	char text[2 * PATH_MAX + NAME_MAX + 200];
+
+	if (!exam_is_late(cfg, cfg->exam_end_s))
+		return;
+	snprintf(text, sizeof(text),
+		"%s: lab.deadline (%s) is before exam.end: no file is handed "
+		"in at the end of this exam",
+		path, config_source(cfg, "lab.deadline"));
+	terminal_complain(NULL, text);
+}
+
 /* Load what the files of one group, or of one person, make of the system's
  * configuration. */
-static int check_one(struct invocation *r, bool group, const char *name)
+static int check_one(
+	struct invocation *r, bool group, const char *name, const char *path)
 {
 	struct config_errors errors = {0};
 	struct config_where where;
@@ -108,6 +124,8 @@ static int check_one(struct invocation *r, bool group, const char *name)
 	status = config_load(&cfg, &where, &errors) < 0 ? 78 : 0;
 	config_errors_print(&errors, terminal_print_line);
 	config_errors_fini(&errors);
+	if (!status)
+		say_late(&cfg, path);
 	config_fini(&cfg);
 	return status;
 }
@@ -165,7 +183,7 @@ static int check_dir(struct invocation *r, const char *sub)
 		if (!strcmp(sub, "conf.d"))
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)(n - 5), de->d_name);
-		status |= check_one(r, group, name);
+		status |= check_one(r, group, name, path);
 		say_whose(path, group, name);
 	}
 	if (d)

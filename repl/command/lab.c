@@ -227,8 +227,18 @@ void lab_tell_end(const struct config *cfg, int courier, int64_t end_s)
 	struct hand h = {.fd = -1, .cancelled = is_never};
 	struct handin_row row;
 	struct err e = {0};
-	int r = hand_open(&h, courier, HANDIN_LIST, &e);
+	int r;
 
+	if (exam_is_late(cfg, end_s)) {
+		struct strbuf b = {0};
+
+		strbuf_puts(&b, "nothing was handed in");
+		hand_due(&b, NULL, cfg->lab.exercise, cfg->lab.due_s);
+		terminal_print_line(stdout, strbuf_text(&b));
+		strbuf_free(&b);
+		return;
+	}
+	r = hand_open(&h, courier, HANDIN_LIST, &e);
 	while (r == 0 && (r = hand_next(&h, &row, &e)) > 0) {
 		struct strbuf b = {0};
 

@@ -319,6 +319,10 @@ bool exam_is_set(const struct config *cfg);
 /* True if a session's home is handed in at its end. */
 bool exam_hands_in(const struct config *cfg);
 
+/* True if nothing of a session that ends at when_s is handed in, because the
+ * deadline was before. */
+bool exam_is_late(const struct config *cfg, int64_t when_s);
+
 /* Have what begins now end at session.until, unless an exam ends it. */
 void exam_end_day(const struct config *cfg, struct limits *limits);
 

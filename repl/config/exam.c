@@ -22,6 +22,11 @@ bool exam_hands_in(const struct config *cfg)
 	return exam_is_set(cfg) && cfg->lab.submit && cfg->exam_hand_in;
 }
 
+bool exam_is_late(const struct config *cfg, int64_t when_s)
+{
+	return exam_hands_in(cfg) && cfg->lab.due_s && cfg->lab.due_s < when_s;
+}
+
 void exam_end_day(const struct config *cfg, struct limits *limits)
 {
 	time_t now = time(NULL), end;

@@ -194,7 +194,7 @@ static int hand_in(struct place_draft *p, const struct config *cfg,
 	int r;
 
 	*p = (struct place_draft){.dir = -1, .temp = -1};
-	if (cfg->lab.due_s && when_s > cfg->lab.due_s)
+	if (exam_is_late(cfg, when_s))
 		return err_set(e, "lab.deadline was before");
 	alarm(LOCK_MS / 1000 + STEP_S);
 	if (place_open(p, cfg, person, LOCK_MS, e) < 0)

@@ -128,6 +128,15 @@ static void write_left(const struct session *s, char left[TEXT_HUMAN])
 			1 + (seconds - 6) / 60);
 }
 
+static const char *handed_in_at(const struct config *cfg, int64_t end_s)
+{
+	if (exam_is_late(cfg, end_s))
+		return " · no files are handed in then: they are due before";
+	return exam_hands_in(cfg)
+		       ? " · the files of the home are handed in then"
+		       : "";
+}
+
 /* The first line of an exam, also of a quiet one. */
 static void tell_exam(struct session *s)
 {
@@ -139,9 +148,7 @@ static void tell_exam(struct session *s)
 			text_minute(end, s->cfg->limits.until_s),
 			s->cfg->transcript ? " · all that you type is recorded"
 					   : "",
-			exam_hands_in(s->cfg)
-				? " · the files of the home are handed in then"
-				: "");
+			handed_in_at(s->cfg, s->cfg->limits.until_s));
 }
 
 static void tell_no_history(struct session *s)

@@ -178,6 +178,7 @@ bool session_goes_on_alone(const struct session *s)
 static bool is_handed_in(const struct session *s, const char *path)
 {
 	return s->courier >= 0 && exam_hands_in(s->cfg) &&
+	       !exam_is_late(s->cfg, time(NULL)) &&
 	       transfer_matches(s->cfg->exam_hand_in, path);
 }
 

@@ -173,10 +173,17 @@ def test_two_files_of_one_name_are_one_and_cost_the_room_of_one(host, exam):
 
 
 def test_a_deadline_before_the_end_holds(host, exam):
+    """As that of other files may be, and then all that is told is that."""
     ann, s = exam.sit(lab=f"deadline = {at(-1)}\n")
+    said = " ".join(s.all_text().split())
+    assert "no files are handed in then: they are due before" in said, said
     write(s, "a.py", "1")
     s.leave()
     assert exam.of(ann) == {}
+    said = " ".join(s.all_text().split())
+    assert "nothing was handed in: exercise exam was due" in said, said
+    r = host.root().run("--check-config")
+    assert r.code == 0 and "exam.end: no file is handed in" in r.said, r
 
 
 def test_a_slow_disk_takes_nothing_away(host, exam):
