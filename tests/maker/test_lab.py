@@ -182,6 +182,19 @@ def test_what_sshd_does_with_a_student_is_asked_of_sshd(host, text):
     assert text.split()[-2].lower() in r.stderr, r
 
 
+def test_an_interrupt_advises_to_remove_nothing(host):
+    fifo = host.dir / "list"
+    os.mkfifo(fifo)
+    with subprocess.Popen(
+            ["env", f"CELLBLOCK={host.binary}", *host.inside(TOOL, "add", fifo)],
+            stderr=subprocess.PIPE, text=True) as p:
+        with open(fifo, "wb"):     # once it has begun to read
+            p.send_signal(signal.SIGINT)
+            said = p.stderr.read()
+    assert p.returncode == 1 and "interrupted: run it again" in said, said
+    assert "undo" not in said
+
+
 def test_a_full_disk_leaves_nothing_that_is_half(host):
     """Each file of ours as it was, and the next try goes on from there."""
     set_up(host)
@@ -193,7 +206,8 @@ def test_a_full_disk_leaves_nothing_that_is_half(host):
     policy = host.etc / "cellblock/conf.d/50-lab.conf"
     before = policy.read_text()
     r = host.lab("setup", *at(host), "--students", "3")
-    assert r.returncode == 1 and "No space left" in r.stderr, r
+    assert r.returncode == 1, r
+    assert f"write {place}/50-lab.conf: No space left" in r.stderr, r
     assert policy.read_text() == before
     host.run("rm", f"{place}/full")
     r = host.lab("setup", *at(host), "--students", "3")
