@@ -338,8 +338,9 @@ static void wait_for_something(struct grade *g, struct pollfd *p, size_t max)
 
 		if (!j->runs)
 			continue;
-		run_polls(&j->run, &p[n]);
-		ms = run_is_over(&j->run) ? 0 : run_timeout_ms(&j->run);
+		ms = run_polls(&j->run, &p[n]);
+		if (run_is_over(&j->run))
+			ms = 0;
 		if (timeout_ms < 0 || ms < timeout_ms)
 			timeout_ms = ms;
 		n += RUN_POLLS;

@@ -644,11 +644,10 @@ enum spec_mode run_mode(const struct request *q);
 #define RUN_TRIES 8
 bool run_is_lost(const struct run *r);
 
-/* Until run_is_over(): poll these RUN_POLLS entries, for run_timeout_ms() at
- * most, then call run_turn() with them. */
+/* Until run_is_over(): poll these RUN_POLLS entries, for as many ms as it
+ * returns at most, then call run_turn() with them. */
 #define RUN_POLLS 5
-void run_polls(const struct run *r, struct pollfd *p);
-int run_timeout_ms(const struct run *r);
+int run_polls(const struct run *r, struct pollfd *p);
 void run_turn(struct run *r, const struct pollfd *p);
 
 /* Poll once and turn, for a caller that has nothing else to wait for. */

@@ -200,22 +200,11 @@ static void write_input(struct run *r, const struct request *q)
 
 enum { WAIT_JAIL, WAIT_OUT, WAIT_ERR, WAIT_REPORT, WAIT_IN };
 
-static bool is_resting(const struct run *r)
-{
-	return r->rest_ms > now_ms();
-}
-
-int run_timeout_ms(const struct run *r)
-{
-	int64_t left = (is_resting(r) ? r->rest_ms : r->due_ms) - now_ms();
-
-	return r->puts || left < 0 ? 0 : left < 3600000 ? (int)left : 3600000;
-}
-
-void run_polls(const struct run *r, struct pollfd *p)
+int run_polls(const struct run *r, struct pollfd *p)
 {
 	const struct capture *c[] = {&r->out, &r->err_out, &r->report};
-	bool rests = is_resting(r);
+	int64_t now = now_ms(), left;
+	bool rests = r->rest_ms > now;
 
 	for (int i = 0; i < RUN_POLLS; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
@@ -224,6 +213,8 @@ void run_polls(const struct run *r, struct pollfd *p)
 		p[WAIT_OUT + i].fd = rests ? -1 : c[i]->fd;
 	p[WAIT_IN] =
 		(struct pollfd){.fd = rests ? -1 : r->in, .events = POLLOUT};
+	left = (rests ? r->rest_ms : r->due_ms) - now;
+	return r->puts || left < 0 ? 0 : left < 3600000 ? (int)left : 3600000;
 }
 
 static void serve_pipes(struct run *r, const struct pollfd *p)
@@ -273,8 +264,9 @@ void run_wait(struct run *r)
 {
 	struct pollfd p[RUN_POLLS];
 
-	run_polls(r, p);
-	if (poll(p, RUN_POLLS, run_timeout_ms(r)) >= 0)
+	int timeout_ms = run_polls(r, p);
+
+	if (poll(p, RUN_POLLS, timeout_ms) >= 0)
 		run_turn(r, p);
 }
 

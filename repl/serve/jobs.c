@@ -346,9 +346,9 @@ size_t jobs_polls(
 	for (struct job *j = s->first; j && n + RUN_POLLS <= max; j = j->next) {
 		if (!is_running(j))
 			continue;
-		run_polls(&j->run, p + n);
-		ms = j->answers ? answer_timeout_ms(&j->answer, &p[n].fd)
-				: run_timeout_ms(&j->run);
+		ms = run_polls(&j->run, p + n);
+		if (j->answers)
+			ms = answer_timeout_ms(&j->answer, &p[n].fd);
 		n += RUN_POLLS;
 		if (ms >= 0 && ms < *timeout_ms)
 			*timeout_ms = ms;

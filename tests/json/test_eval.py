@@ -469,6 +469,18 @@ def test_no_program_keeps_the_reader_busy(cb, fd):
     assert s.close() == 0
 
 
+@pytest.mark.parametrize("us", [400, 600, 800, 1200])
+def test_a_pause_of_the_reader_ends(cb, us):
+    """Also one of 2 ms that is over between two looks at the clock."""
+    cb.env.update(hindered.slowly(cb, us))
+    s = Stream(cb, "-t", "5s")
+    r = s({"code": "import os, time\nfor _ in range(300):\n"
+                   "    os.write(1, b'x'); time.sleep(0.001)\n"
+                   "for _ in range(300): os.write(1, b'x' * 1000)"})
+    assert (r["limit"], len(r["stdout"])) == (None, 300300), r["limit"]
+    assert s.close() == 0
+
+
 @pytest.mark.limit(330)
 @pytest.mark.parametrize("begin", [None, {"session": True}],
                          ids=["alone", "session"])

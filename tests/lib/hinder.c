@@ -11,8 +11,8 @@
  *	                    children; poll(2) and an alarm of setitimer(2) wait
  *	                    for an Nth of the time
  *	HINDER_SLOW=N       the monotonic clock is N times as slow, and poll(2)
- *	HINDER_JUMP_MS=N    the monotonic clock of the process, not of its
- *	                    children, goes on by N ms at each look, as if others
+ *	HINDER_JUMP_US=N    the monotonic clock of the process, not of its
+ *	                    children, goes on by N µs at each look, as if others
  *	                    ran before each
  *	HINDER_CLOCKS=FILE  two 64-bit numbers: the seconds that the time of day
  *	                    is ahead, and those that the machine seems to have
@@ -42,7 +42,7 @@
 
 #define SECOND_NS 1000000000
 
-static long speed = 1, slow = 1, jump_ms, write_ms, alarm_den, alarm_num;
+static long speed = 1, slow = 1, jump_us, write_ms, alarm_den, alarm_num;
 static size_t items, bytes;
 static atomic_long looks;
 static pid_t whom;
@@ -68,7 +68,7 @@ __attribute__((constructor)) static void read_environment(void)
 	whom = getpid();
 	speed = number("HINDER_SPEED", 1);
 	slow = number("HINDER_SLOW", 1);
-	jump_ms = number("HINDER_JUMP_MS", 0);
+	jump_us = number("HINDER_JUMP_US", 0);
 	write_ms = number("HINDER_WRITE_MS", 0);
 	alarm_den = number("HINDER_ALARM_DEN", 1);
 	alarm_num = number("HINDER_ALARM_NUM", 1);
@@ -84,8 +84,8 @@ static void hasten(struct timespec *t)
 	int64_t ns =
 		(t->tv_sec * (int64_t)SECOND_NS + t->tv_nsec) * speed / slow;
 
-	if (jump_ms && getpid() == whom)
-		ns += jump_ms * 1000000 * atomic_fetch_add(&looks, 1);
+	if (jump_us && getpid() == whom)
+		ns += jump_us * 1000 * atomic_fetch_add(&looks, 1);
 	t->tv_sec = ns / SECOND_NS;
 	t->tv_nsec = ns % SECOND_NS;
 }

@@ -43,9 +43,9 @@ def slow(base):
     return {"LD_PRELOAD": _library(base), "HINDER_SLOW": "10"}
 
 
-def slowly(cb):
-    """Others run for 5 ms before each look at the clock."""
-    return {"LD_PRELOAD": _library(cb.base), "HINDER_JUMP_MS": "5"}
+def slowly(cb, us=5000):
+    """Others run for so long before each look at the clock."""
+    return {"LD_PRELOAD": _library(cb.base), "HINDER_JUMP_US": str(us)}
 
 
 def without_memory_for_files(cb, n):
