@@ -137,10 +137,10 @@ enum jail_event_type {
 			 * socket for jail_adopt(), or -1 and `err` */
 	JAIL_USAGE,	/* to jail_tell_usage(): `usage` */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
-			 * `undone`, of CALL_RESET `kept`, as jail_reset(). To
-			 * jail_ask_later(): `bytes` are the     answer; of CALL_LIST
-			 * the files, `truncated`. `cell`     is the number of the
-			 * request */
+			 * `undone`, of CALL_RESET `kept` (see jail_reset()).
+			 * To jail_ask_later(): `bytes` are the answer; of
+			 * CALL_LIST the files, `truncated`. `cell` is the
+			 * number of the request */
 };
 
 /* How the program ended. Its times begin with jail_start_program(). */

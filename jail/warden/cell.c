@@ -357,6 +357,7 @@ static int settle_leftovers(struct cell *c)
 	d->peak_is_its = u.peak_bytes > c->peak_start;
 	d->cpu_ms = watch_cpu_ms(&c->watch, u.cpu_ms);
 	if (!is_alive_after(d->how)) {
+		/* The verdict tells it. */
 		warden_jail_note_oom(&w->jail, u.oom_kills, u.limit_hits);
 		return 0;
 	}

@@ -221,6 +221,16 @@ static bool is_never(void *arg)
 	return false;
 }
 
+static void tell_late(const struct config *cfg)
+{
+	struct strbuf b = {0};
+
+	strbuf_puts(&b, "nothing was handed in");
+	hand_due(&b, NULL, cfg->lab.exercise, cfg->lab.due_s);
+	terminal_print_line(stdout, strbuf_text(&b));
+	strbuf_free(&b);
+}
+
 /* The janitor of the session has handed in before it let us go on. */
 void lab_tell_end(const struct config *cfg, int courier, int64_t end_s)
 {
@@ -230,12 +240,7 @@ void lab_tell_end(const struct config *cfg, int courier, int64_t end_s)
 	int r;
 
 	if (exam_is_late(cfg, end_s)) {
-		struct strbuf b = {0};
-
-		strbuf_puts(&b, "nothing was handed in");
-		hand_due(&b, NULL, cfg->lab.exercise, cfg->lab.due_s);
-		terminal_print_line(stdout, strbuf_text(&b));
-		strbuf_free(&b);
+		tell_late(cfg);
 		return;
 	}
 	r = hand_open(&h, courier, HANDIN_LIST, &e);

@@ -263,7 +263,6 @@ void run_turn(struct run *r, const struct pollfd *p)
 void run_wait(struct run *r)
 {
 	struct pollfd p[RUN_POLLS];
-
 	int timeout_ms = run_polls(r, p);
 
 	if (poll(p, RUN_POLLS, timeout_ms) >= 0)

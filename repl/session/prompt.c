@@ -128,9 +128,9 @@ static void write_left(const struct session *s, char left[TEXT_HUMAN])
 			1 + (seconds - 6) / 60);
 }
 
-static const char *handed_in_at(const struct config *cfg, int64_t end_s)
+static const char *hand_in_words(const struct config *cfg)
 {
-	if (exam_is_late(cfg, end_s))
+	if (exam_is_late(cfg, cfg->limits.until_s))
 		return " · no files are handed in then: they are due before";
 	return exam_hands_in(cfg)
 		       ? " · the files of the home are handed in then"
@@ -148,7 +148,7 @@ static void tell_exam(struct session *s)
 			text_minute(end, s->cfg->limits.until_s),
 			s->cfg->transcript ? " · all that you type is recorded"
 					   : "",
-			handed_in_at(s->cfg, s->cfg->limits.until_s));
+			hand_in_words(s->cfg));
 }
 
 static void tell_no_history(struct session *s)
