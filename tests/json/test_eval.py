@@ -473,7 +473,7 @@ def test_no_program_keeps_the_reader_busy(cb, fd):
 def test_a_pause_of_the_reader_ends(cb, us):
     """Also one of 2 ms that is over between two looks at the clock."""
     cb.env.update(hindered.slowly(cb, us))
-    s = Stream(cb, "-t", "5s")
+    s = Stream(cb, "-t", "30s")
     r = s({"code": "import os, time\nfor _ in range(300):\n"
                    "    os.write(1, b'x'); time.sleep(0.001)\n"
                    "for _ in range(300): os.write(1, b'x' * 1000)"})

@@ -33,6 +33,9 @@ def test_everything_is_handed_in_at_the_end(host, exam, spare):
     ann, bob = host.people
     exam.set(-60, soon(14))
     s = ann.session().start()
+    assert "the files of the home are handed in then" in \
+        re.sub(r"[\s¦]+", " ", s.all_text())
+    assert "no file is handed in" not in host.root().run("--check-config").said
     s.run("import os; os.makedirs('more/deep')")
     for name in "a.py", ".hidden", "more/deep/b.txt":
         write(s, name, name)
@@ -173,7 +176,7 @@ def test_two_files_of_one_name_are_one_and_cost_the_room_of_one(host, exam):
 
 
 def test_a_deadline_before_the_end_holds(host, exam):
-    """As that of other files may be, and then all that is told is that."""
+    """It may be that of the homework: then root and the person are told."""
     ann, s = exam.sit(lab=f"deadline = {at(-1)}\n")
     said = " ".join(s.all_text().split())
     assert "no files are handed in then: they are due before" in said, said
