@@ -128,10 +128,12 @@ def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
     session.expect("ended by root: your account ends")
     wrong.unlink()
     r = host.lab("undo")
-    assert r.returncode == 0, r
+    assert r.returncode == 0 and "nothing to undo" not in r.stdout, r
     host.sshd.send_signal(signal.SIGHUP)
     host.run("rm", "-r", "/srv/python1")
     assert host.state() == before
+    r = host.lab("undo")
+    assert r.returncode == 0 and r.stdout.startswith("there is nothing to undo"), r
 
 
 def test_a_mistake_elsewhere_takes_no_protection_away(host):
@@ -216,6 +218,29 @@ def test_a_full_disk_leaves_nothing_that_is_half(host):
     assert r.returncode == 0 and "changed since" not in r.stderr, r
     assert f"left: something is mounted at {place}" in r.stderr, r
     assert host.run("ls", "-A", place).stdout == "", r
+
+
+def test_a_student_whose_step_fails_keeps_out_nobody_else(host):
+    set_up(host)
+    host.run("mkdir", "-m", "700", "/home/ann")         # and it is root's
+    keys = {n: host.key(n) for n in ("ann", "bob")}
+    csv = host.csv("".join(f"{n},{k.with_suffix('.pub').read_text()}"
+                           for n, k in keys.items()))
+    r = host.lab("add", csv)
+    assert r.returncode == 1 and r.stdout.endswith("\n1 student may log in\n"), r
+    assert "cellblock-lab: ann: add the key of ann: /home/ann/.ssh: Permission " \
+        "denied\nMend that, and add the same list again\n" in r.stderr, r
+    assert host.ask("bob", keys["bob"], "1").stdout == "1\n"
+    host.run("chown", "ann:", "/home/ann")
+    r = host.lab("add", csv)
+    assert r.returncode == 0 and r.stdout.endswith("2 students may log in\n"), r
+    assert host.ask("ann", keys["ann"], "1").stdout == "1\n"
+    # What belongs to the name, and not to the person, is named.
+    host.run("sh", "-ec", "mkdir -p /etc/cellblock/users; "
+             "echo > /etc/cellblock/users/bob.conf")
+    r = host.lab("remove", "ann", "bob")
+    assert r.returncode == 0 and "left: /etc/cellblock/users/bob.conf" in r.stderr
+    assert "ann.conf" not in r.stderr, r
 
 
 def test_undo_says_what_it_cannot_read_and_leaves_who_is_not_from_here(host):
