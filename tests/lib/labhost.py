@@ -38,7 +38,7 @@ class Host:
         self.etc = pathlib.Path(f"/proc/{self.holder.pid}/root/etc")
         self.running = []
         self.sessions = []
-        self.port = None
+        self.port = str(freeport.pick())
 
     def is_mounted(self):
         assert self.holder.poll() is None
@@ -66,15 +66,17 @@ class Host:
         return p
 
     def start(self):
-        """The maker, and sshd as Debian configures it, on a port of its own."""
-        self.port = str(freeport.pick())
-        self.background(self.binary, "--maker")
-        hosttree.until(
-            lambda: self.run("test", "-S", "/run/cellblock/maker").returncode == 0,
-            "the maker")
+        self.start_maker()
         self.start_sshd()
 
+    def start_maker(self):
+        self.background(self.binary, "--maker")
+        socket_of = pathlib.Path(
+            f"/proc/{self.holder.pid}/root/run/cellblock/maker")
+        hosttree.until(socket_of.exists, "the maker")
+
     def start_sshd(self):
+        """As Debian configures it, on a port of its own."""
         p = self.background(
             sshd.find(), "-D", "-e", "-p", self.port,
             "-o", "ListenAddress=127.0.0.1", "-o", "UsePAM=no",
