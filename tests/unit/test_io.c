@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_io.c - messages between processes
+ * test_io.c - messages between processes, and all that a pipe holds and more
  */
 #include "jail/base/io.h"
 
@@ -89,6 +89,35 @@ static void nothing_waits_and_nothing_comes_when_it_is_shut(void **state)
 	close(pair[1]);
 }
 
+/* Bytes: more than a pipe holds. */
+enum { MUCH = 1 << 20 };
+
+/* Neither end blocks, so each waits for the other: the writer in a child. */
+static void all_is_written_where_the_descriptor_does_not_block(void **state)
+{
+	static unsigned char sent[MUCH], got[MUCH];
+	int fds[2], status;
+	pid_t pid;
+
+	(void)state;
+	for (size_t i = 0; i < MUCH; i++)
+		sent[i] = (unsigned char)(i % 251);
+	assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
+	assert_true(fcntl(fds[1], F_GETPIPE_SZ) < MUCH);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		forked_signals();
+		_exit(io_write_full(fds[1], sent, MUCH) != 0);
+	}
+	close(fds[1]);
+	assert_int_equal(io_read_full(fds[0], got, MUCH), MUCH);
+	assert_memory_equal(got, sent, MUCH);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(fds[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -96,6 +125,8 @@ int main(void)
 		cmocka_unit_test(what_waits_first_is_looked_at_and_stays),
 		cmocka_unit_test(
 			nothing_waits_and_nothing_comes_when_it_is_shut),
+		cmocka_unit_test(
+			all_is_written_where_the_descriptor_does_not_block),
 	};
 
 	return cmocka_run_group_tests_name("io", tests, NULL, NULL);
