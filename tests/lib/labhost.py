@@ -33,7 +33,9 @@ class Host:
         self.dir.chmod(0o755)
         self.binary = self.dir / "cellblock"
         shutil.copy(CELLBLOCK, self.binary)
-        self.holder = subprocess.Popen(["unshare", "-m", "sh", "-c", MOUNTS])
+        # It ends with us, however we end.
+        self.holder = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "unshare", "-m", "sh", "-c", MOUNTS])
         hosttree.until(self.is_mounted, "the mounts of the test")
         self.etc = pathlib.Path(f"/proc/{self.holder.pid}/root/etc")
         self.running = []
