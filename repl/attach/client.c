@@ -39,7 +39,7 @@
 
 #define SANDBOX_MS 200
 /* A session that is busy with another terminal, or whose host is busy, may take
- * a while to answer. When we say that it does, and when we give up. */
+ * a while to answer. We say so after SAY_MS, and give up after ANSWER_MS. */
 #define SAY_MS 3000
 #define ANSWER_MS 30000
 #define OUTPUT_MS 2000

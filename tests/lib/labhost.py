@@ -33,7 +33,7 @@ class Host:
         self.dir.chmod(0o755)
         self.binary = self.dir / "cellblock"
         shutil.copy(CELLBLOCK, self.binary)
-        # It ends with us, however we end.
+        # The kernel ends it with us, however we end.
         self.holder = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "unshare", "-m", "sh", "-c", MOUNTS])
         hosttree.until(self.is_mounted, "the mounts of the test")

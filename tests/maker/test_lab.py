@@ -242,7 +242,7 @@ def test_a_student_whose_step_fails_keeps_out_nobody_else(host):
     r = host.lab("add", csv)
     assert r.returncode == 0 and r.stdout.endswith("2 students may log in\n"), r
     assert host.ask("ann", keys["ann"], "1").stdout == "1\n"
-    # What belongs to the name, and not to the person, is named.
+    # remove names the file of the name: the next student with it has that, too.
     host.run("sh", "-ec", "mkdir -p /etc/cellblock/users; "
              "echo > /etc/cellblock/users/bob.conf")
     r = host.lab("remove", "ann", "bob")

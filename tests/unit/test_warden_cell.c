@@ -267,7 +267,7 @@ static const struct {
 		0, 300},
 };
 
-/* What the verdict of the cell says is not said again. */
+/* The verdict of the cell tells the kill, and no notice repeats it. */
 static void a_kill_for_memory_is_told_once(void **state)
 {
 	int stacks;
