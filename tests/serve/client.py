@@ -86,6 +86,11 @@ class Server:
         except urllib.error.HTTPError as e:
             with e:
                 return Answer(e.code, e.headers, e.read())
+        except urllib.error.URLError as e:
+            assert self.process.poll() is None, (
+                f"{e}: the server has ended with {self.process.returncode}: "
+                f"{self.process.stderr and self.process.stderr.read()}")
+            raise
 
     def run(self, code, **more):
         return self("POST", "/v1/execute", {
