@@ -161,7 +161,8 @@ CHEATS = {
         "import signal\nfor n in range(1, 65):\n    try:\n"
         "        signal.signal(n, signal.SIG_IGN)\n"
         "    except (OSError, ValueError):\n        pass\n"
-        "print(41, flush=True)\nwhile True:\n    pass\n", f"{LIMIT} s"),
+        "print(41, flush=True)\nwhile True:\n    signal.pause()\n",
+        f"{LIMIT} s"),
     "kills-everybody": (
         "import os, signal\nprint(41, flush=True)\n"
         "open('out.txt', 'w').write('20\\n')\n"

@@ -60,7 +60,7 @@ def clocks(args):
     set_by_test = any(a.startswith(("cell.timeout=", "cell.cpu="))
                       for a in args)
     return wall if WHOLE or set_by_test else \
-        (*wall, "--set", "cell.cpu=600ms")
+        (*wall, "--set", "cell.cpu=400ms")
 
 
 def patient(key, seconds):

@@ -39,13 +39,13 @@ def test_cpu_limit_counts_threads_of_children(cb):
 
 def test_cpu_limit_counts_what_pid_1_does_for_a_cell(cb):
     """It answers each call that locks a record."""
-    s = start(cb, *patient("cell.timeout", 30), "--set", "cell.cpu=2s")
+    s = start(cb, *patient("cell.timeout", 30), "--set", "cell.cpu=1s")
     work = ("import fcntl, time\nf = open('/home/f', 'w')\n"
-            "end = time.process_time() + 1.5\n"
+            "end = time.process_time() + 0.75\n"
             "while time.process_time() < end: %s")
     row = s.screen.here()
     assert "limit" not in s.run(work % "fcntl.fcntl(f, fcntl.F_GETFD)", 25)
-    assert "CPU limit: 2 s" in s.run(work % "fcntl.lockf(f, fcntl.LOCK_EX)", 25)
+    assert "CPU limit: 1 s" in s.run(work % "fcntl.lockf(f, fcntl.LOCK_EX)", 25)
     is_whole(s, row)
 
 
@@ -66,8 +66,8 @@ def test_cpu_limit_counts_children_whose_deaths_are_ignored(cb):
 
 
 def test_an_earlier_cells_cpu_is_not_counted_again(cb):
-    s = start(cb, *patient("cell.timeout", 30), "--set", "cell.cpu=1500ms")
-    burn = ("import time\nend = time.process_time() + 0.6\n"
+    s = start(cb, *patient("cell.timeout", 30), "--set", "cell.cpu=1s")
+    burn = ("import time\nend = time.process_time() + 0.4\n"
             "while time.process_time() < end: pass")
     for _ in range(4):
         assert "limit" not in s.run(burn, 25)

@@ -114,13 +114,13 @@ def waits_often(s, pid, keys):
 
 
 @pytest.mark.alone
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(len(HOLDS))
 @pytest.mark.parametrize("name", HOLDS)
 @pytest.mark.limit(90)
 def test_the_warden_waits_for_no_lock_of_a_cell(cb, name):
     if name == "the_directory_of_processes" and not os.path.exists("/proc/1"):
         pytest.skip("the jail has no /proc")
-    s = start(cb, *patient("cell.timeout", 3 + TYPING), "--set", "cell.cpu=60s",
+    s = start(cb, *patient("cell.timeout", 2 + TYPING), "--set", "cell.cpu=60s",
               "-M", "512M")
     tree = cb.tree(s)
     row = s.enter(STORM + HOLDS[name])

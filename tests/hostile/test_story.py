@@ -6,7 +6,7 @@ import random
 import pytest
 
 from hostile import SWALLOW, uses_no_cpu
-from world import WHOLE
+from world import PATIENCE, WHOLE
 
 KEPT = "{'made': 'in cell 1', 'list': [1, 2, 3]}"
 
@@ -45,8 +45,8 @@ STORY = {
 
 
 # The limit that ends a cell that burns: the time limit, or earlier the CPU limit,
-# in which a slow host can fill the memory.
-CPU = "16s" if WHOLE else "4s"
+# in which the memory can be filled.
+CPU = f"{16 if WHOLE else max(1, PATIENCE):.0f}s"
 
 
 @pytest.mark.sampled

@@ -436,7 +436,8 @@ FORKING = ("-s", "session.processes=250", "-t", f"{40 * PATIENCE:.0f}s",
 
 # For each mapping the kernel keeps something for each ancestor: it grows with the
 # square of the depth.
-MAPS, DEPTH, ROOM = (220, 200, "400M") if WHOLE else (220, 120, "200M")
+SMALL = 220, 85, "110M"
+MAPS, DEPTH, ROOM = (220, 200, "400M") if WHOLE else SMALL
 
 
 @pytest.mark.sampled
@@ -461,7 +462,7 @@ def stop_standin(pid):
     return False
 
 
-@pytest.mark.parametrize("maps, code", [(220, 137), (2, 0)])
+@pytest.mark.parametrize("maps, code", [(SMALL[0], 137), (2, 0)])
 def test_a_jail_that_nobody_weighed_in_time_is_stopped_and_weighed(
         cb, maps, code):
     """Its processes together pass the limit if what they share counts for
@@ -470,15 +471,17 @@ def test_a_jail_that_nobody_weighed_in_time_is_stopped_and_weighed(
         pytest.skip("a cgroup counts memory")
     source = FORKS.replace("time.sleep", "print('up', flush=True)\ntime.sleep")
     # The helper is stopped while all of them sleep.
-    p = cb.popen("-M", "200M", *FORKING, "-c",
-                 source.format(maps=maps, depth=120, nap=4 * PATIENCE),
+    _, depth, room = SMALL
+    p = cb.popen("-M", room, *FORKING, "-c",
+                 source.format(maps=maps, depth=depth, nap=4 * PATIENCE),
                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if not code:
         assert p.stdout.readline() == b"up\n"
     hosttree.until(lambda: stop_standin(p.pid), "a helper", 20)
     out, err = p.communicate(timeout=60 * PATIENCE)
     assert p.returncode == code, (out, err)
-    assert b"memory limit" in err if code else out.split() == [b"119"], out
+    assert b"memory limit" in err if code \
+        else out.split() == [b"%d" % (depth - 1)], out
 
 
 # Sends from socket to socket without ever reading.

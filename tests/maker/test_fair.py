@@ -213,7 +213,7 @@ def test_a_crowd_runs_in_turns_and_ends_as_any_cell(shares):
     # (and those that had no turn yet say only now that they were interrupted)
     assert "42" in s.run("x + 1").split("\n")
     # At a limit, and killed.
-    seconds = int(3 * PATIENCE)
+    seconds = int(2 * PATIENCE)
     t = ann.session("--new", "-t", f"{seconds}s").start()
     t.run("x = 41; import signal; signal.signal(2, signal.SIG_IGN);")
     t.enter(CROWD.format(nap=1000) + "\n")

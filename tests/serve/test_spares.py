@@ -257,7 +257,7 @@ def test_a_lifetime_begins_with_the_request(serve):
 def test_byte_by_byte_holds_nobody_up(server):
     code = "import os\nwhile True: os.write(1, b'x')"
     threads = [threading.Thread(target=server.run, args=(code,),
-                                kwargs={"timeout_ms": int(4000 * PATIENCE)})
+                                kwargs={"timeout_ms": int(2000 * PATIENCE)})
                for _ in range(4)]
     for t in threads:
         t.start()

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The picture of the README shows what the program says."""
+import contextlib
 import html
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import re
 
+import hosttree
 import world
 
 TOP = world.TESTS.parent
@@ -32,10 +35,22 @@ def drawn():
     return [rows[y] for y in sorted(rows)]
 
 
+def be_last(pid):
+    """For a processor. Where each session has a group of its own, a number of one
+    process counts within it alone."""
+    os.setpriority(os.PRIO_PROCESS, pid, 19)
+    with contextlib.suppress(OSError):
+        pathlib.Path(f"/proc/{pid}/autogroup").write_text("19")
+
+
 def test_the_picture_of_the_readme_is_a_session(cb):
     picture = recorder()
     pathlib.Path(cb.work, "grades.csv").write_text(picture.GRADES)
     s = cb.session("-s", "cell.cpu=60s", size=(picture.ROWS, picture.COLUMNS))
+    # One cell burns for ten seconds: other tests go first.
+    for pid in hosttree.descendants(s.pid):
+        if hosttree.status_of(pid).get("Name") == "python3":
+            be_last(pid)
     rows = drawn()
     assert len(rows) > 20
     at = 0

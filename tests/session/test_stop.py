@@ -255,7 +255,7 @@ def test_a_cell_goes_on_while_the_session_is_stopped(shell):
 def test_the_clock_of_a_cell_goes_on(cb, many):
     for kind in KINDS.values():
         s = Shell(cb, "-t", "2s", *kind)
-        s.type("while True: pass\r")
+        s.type("import time; time.sleep(99)\r")
         s.wait(lambda: s.screen.cursor.x == 0, "the cell to run")
         s.stop()
         s.shell("fg")

@@ -10,8 +10,8 @@ from world import PATIENCE
 pytestmark = pytest.mark.both
 
 
-def session_to_lose(cb, timeout):
-    s = cb.session("-t", timeout, "--set", "cell.grace=300ms",
+def session_to_lose(cb, timeout, *args):
+    s = cb.session("-t", timeout, *args, "--set", "cell.grace=300ms",
                    "--set", "session.processes=40", "-M", "256M")
     s.run("kept = [1, 2, 3]")
     s.run("open('kept.txt', 'w').write('in the home')")
@@ -158,8 +158,8 @@ def test_variables_survive_the_memory_limit_on_a_busy_host(cb):
         assert_nothing_is_lost(s)
 
 
-def test_variables_survive_a_fork_bomb(hurried):
-    kept = hurried
+def test_variables_survive_a_fork_bomb(cb):
+    kept = session_to_lose(cb, f"{SECONDS}s", "-s", "cell.cpu=600ms")
     out = kept.run("import os\nwhile True:\n    try: os.fork()\n"
                    "    except OSError: pass", 50)
     assert "limit" in out, out
