@@ -100,9 +100,12 @@ test:
 test-all:
 	@tools/deps all
 	@$(MAKE) --no-print-directory test
-	@BUILD=$(BUILD) tests/run --rest --after=$(BUILD)/tests-once.json $(TEST_ARGS)
+	@$(PATIENT) BUILD=$(BUILD) tests/run --rest --after=$(BUILD)/tests-once.json $(TEST_ARGS)
 	@$(ASAN) $(PARALLEL) -s check TEST_ARGS="--once $(ASAN_TESTS) \
 	  --after=$(BUILD)/tests-once.json --after=$(BUILD)/tests-rest.json $(TEST_ARGS)"
+
+# The long tests keep each other busy, however quiet the host is.
+PATIENT   = CELLBLOCK_TEST_PATIENCE=$${CELLBLOCK_TEST_PATIENCE:-4}
 
 ## make build      only build
 build: $(BUILD)/cellblock

@@ -100,19 +100,33 @@ def sample(items):
     return kept
 
 
+def in_order(items):
+    """The tests that may take long lie among the first two thirds, the longest
+    first. They mostly wait, while the others mostly compute: those come by file,
+    in an order that mixes the suites."""
+    def spread(some, part):
+        return [(n * part / len(some), i) for n, i in enumerate(some)]
+
+    slow = sorted((i for i in items if limit_of(i) > 60),
+                  key=limit_of, reverse=True)
+    rest = sorted((i for i in items if limit_of(i) <= 60), key=lambda i:
+                  zlib.crc32(i.nodeid.partition("::")[0].encode()))
+    placed = spread(slow, 2 / 3) + spread(rest, 1)
+    return [i for _, i in sorted(placed, key=lambda pair: pair[0])]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Pick the tests of this person and part. Those that may take longest begin
-    first, and those that share a fixture run in one worker. The order of the
-    files mixes the suites: some mostly wait, and some mostly compute."""
+    """Pick the tests of this person and part. Those that share a fixture run in
+    one worker."""
     if PART:
-        picked = [i for i in items if is_picked(i) and is_alone(i) == ALONE]
+        picked = [i for i in items if is_picked(i)]
         picked = sample(picked) if PART == "once" else picked
+        picked = [i for i in picked if is_alone(i) == ALONE]
         kept = set(picked)
         config.hook.pytest_deselected(
             items=[i for i in items if i not in kept])
-        items[:] = sorted(picked, key=lambda i: (
-            -limit_of(i), zlib.crc32(i.nodeid.partition("::")[0].encode())))
+        items[:] = in_order(picked)
     for item in items:
         group = shares(item)
         if group:

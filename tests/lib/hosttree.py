@@ -212,7 +212,7 @@ def until(condition, what, seconds=10):
             return value
         now = time.monotonic()
         assert now < end, f"waited for {what() if callable(what) else what}"
-        time.sleep(min(max(0.005, 4 * (now - began)), 0.1))
+        time.sleep(min(max(0.005, 15 * (now - began)), 0.2))
 
 
 class Tree:

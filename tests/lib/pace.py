@@ -10,7 +10,7 @@ import time
 # keep the processors busy.
 SLOW_START = 0.025
 SLOW_PATIENCE = "4"
-LOOKS, LOOK_SECONDS = 9, 0.05
+LOOKS, LOOK_SECONDS = 25, 0.04
 
 
 def start_cost():
@@ -27,12 +27,13 @@ def others_that_run():
 
 
 def is_busy(cores):
-    """The load average says it only a minute after the processors were taken."""
+    """The load average does not say it: the build that has just ended is in it,
+    and it rises only a minute after the processors were taken."""
     seen = []
     for _ in range(LOOKS):
         seen.append(others_that_run())
         time.sleep(LOOK_SECONDS)
-    return os.getloadavg()[0] > cores or sorted(seen)[LOOKS // 2] >= cores
+    return sorted(seen)[LOOKS // 2] >= cores
 
 
 CORES = len(os.sched_getaffinity(0))

@@ -402,7 +402,7 @@ def workers_of(who, people, part):
         return 3 * CORES + 1
     if part == "rest":
         return 2 * CORES + 1
-    return 3 * CORES if who == "user" else CORES + 1
+    return 4 * CORES if who == "user" else CORES + 2
 
 
 def jobs_of(run, people):

@@ -19,6 +19,9 @@ from makerhost import as_any_other, of_jails
 from test_attacks import OLD
 from world import PATIENCE
 
+# They mostly wait, for the maker's look at its files, say: so they begin early.
+pytestmark = pytest.mark.limit(90)
+
 
 @pytest.fixture(name="exam")
 def _exam(host):

@@ -12,6 +12,9 @@ from test_attacks import KERNELS, STUCK
 from test_exam_end import PLANTED as SILENT
 from world import PATIENCE
 
+# They mostly wait, and so they begin early.
+pytestmark = pytest.mark.limit(90)
+
 # Root's command comes behind it on one processor: all is sent before it is
 # read. The planted one goes before all others: a command that goes behind them
 # would have nothing of a busy processor.
