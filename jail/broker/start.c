@@ -115,7 +115,17 @@ int start_answer(int asked, int sock, const struct err *e, int flags)
 {
 	struct start_answer a = {.ok = sock >= 0, .err = *e};
 
-	return io_send_fds(asked, &a, sizeof(a), &sock, a.ok, flags);
+	if (io_send_fds(asked, &a, sizeof(a), &sock, a.ok, flags) == 0)
+		return 0;
+	/* A guest keeps too many descriptors of this user on their way: this
+	 * session is refused, and the next one may not be. */
+	if (errno != ETOOMANYREFS || !a.ok)
+		return -1;
+	a.ok = 0;
+	err_errno(&a.err, "hand over the session");
+	err_hint(&a.err, "a cell holds descriptors on their way: raise "
+			 "ulimit -n");
+	return io_send_fds(asked, &a, sizeof(a), NULL, 0, flags);
 }
 
 int start_hand_over(int asked, int sock)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Descriptors on their way through sockets, which the kernel counts for each
 user."""
+import contextlib
+import os
+import socket
 import subprocess
 import sys
 
@@ -13,6 +16,16 @@ resource.setrlimit(resource.RLIMIT_NOFILE, ({FEW}, {FEW}))
 ends = socket.socketpair()
 socket.send_fds(ends[0], [b'x'], [0])
 """
+
+
+@contextlib.contextmanager
+def held(n=500):
+    """Meanwhile this user has about so many."""
+    a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with a, b, open(os.devnull) as null:
+        for _ in range(n // 250):
+            socket.send_fds(a, [b"x"], [null.fileno()] * 250)
+        yield
 
 
 def wait_landed():

@@ -12,6 +12,7 @@ import pytest
 
 import hindered
 import hosttree
+import inflight
 from client import JSON, LONG, SLOW, request
 
 SLEEP = "import time; time.sleep(2)\n"
@@ -54,6 +55,7 @@ def test_few_descriptors_are_said(cb):
     assert "to 1 clients at a time" in said and code == 0, said
 
 
+@pytest.mark.alone      # others of this user may have more in flight
 def test_as_many_are_served_as_are_promised(serve):
     """All clients stay, and every session and request is served among them."""
     needs = 32 + 8 + 2 * 10 + 2 * 8     # serve.c: raise_descriptors()
@@ -141,6 +143,21 @@ def test_exhaustion_is_503(serve, cb, more):
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
     assert "Too many open files" in log.read_text()
+    check_served(server)
+
+
+@pytest.mark.alone
+def test_descriptors_in_flight_end_no_server(serve):
+    """A cell may hold more of them than the server may send."""
+    inflight.wait_landed()
+    server = serve(*SMALL, spare=0, **limited(200))
+    check_served(server)
+    server.await_rest(0)
+    with inflight.held():
+        got = ask_all(server)
+    check_refused(got)
+    assert "Too many references" in got[0].json["description"], got[0]
+    hosttree.until(lambda: server.run("1").status == 200, "jails can be made")
     check_served(server)
 
 
