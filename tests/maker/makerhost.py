@@ -246,6 +246,8 @@ class Host:
 def serve():
     if os.geteuid() != 0:
         pytest.skip("only root makes sessions for others")
+    # The namespaces of an earlier test's sessions take a while to go.
+    hosttree.until(lambda: not of_jails(), "the end of an earlier test's jails")
     h = Host()
     yield h
     h.close()
