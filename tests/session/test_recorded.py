@@ -36,8 +36,9 @@ def drawn():
 
 
 def be_last(pid):
-    """For a processor. Where each session has a group of its own, a number of one
-    process counts within it alone."""
+    """Let all other processes have the processors first. Where the kernel shares
+    them out by session (autogroup), only the session's own number counts for
+    others."""
     os.setpriority(os.PRIO_PROCESS, pid, 19)
     with contextlib.suppress(OSError):
         pathlib.Path(f"/proc/{pid}/autogroup").write_text("19")
