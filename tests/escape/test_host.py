@@ -3,7 +3,6 @@
 core dumps, and traces that one jail leaves for the next."""
 import contextlib
 import ctypes
-import errno
 import fcntl
 import json
 import os
@@ -450,14 +449,16 @@ def test_no_process_of_the_jail_holds_the_terminal_of_the_host(cb):
     t = cb.tree(s)
     if os.geteuid() != 0:
         pytest.skip("only root may look at the descriptors of the jail")
-    t.wait_at_rest()  # what makes a checkpoint is gone
-    for pid in t.guests() + [t.init]:
+
+    def check(pid):
         links = []
         for n in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(FileNotFoundError):  # closed meanwhile
                 links.append(os.readlink(f"/proc/{pid}/fd/{n}"))
         assert mine not in [x for x in links if x.startswith("/dev/pts")] \
             or os.stat(f"/proc/{pid}/fd/0").st_dev != os.fstat(s.slave).st_dev
+
+    hosttree.check_each([t.init, *t.guests()], check)
 
 
 def is_detached_proc(directory):
@@ -492,14 +493,8 @@ def test_no_descriptor_of_the_jail_leads_out_of_it(cb):
     s = cb.session("-q")
     s.run("import os; here = os.open('/home', os.O_RDONLY)")
     t, seen = cb.tree(s), []
-    for pid in t.guests() + [t.init]:
-        try:
-            seen += directories_of(pid)
-        except OSError as e:
-            # This process lived only while a checkpoint was taken. One that
-            # ends has no mounts any more, and then no directory here.
-            assert pid != t.init and e.errno in (
-                errno.EINVAL, errno.ENOENT, errno.ESRCH), e
+    hosttree.check_each([t.init, *t.guests()],
+                        lambda pid: seen.extend(directories_of(pid)))
     assert ("/home", True) in seen, seen
     assert not [where for where, inside in seen if not inside], seen
 

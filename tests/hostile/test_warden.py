@@ -126,9 +126,13 @@ def test_the_guest_shares_no_open_file_with_the_warden(cb):
         pytest.skip("looking into the warden needs root")
     s = start(cb)
     tree = cb.tree(s)
-    ends = {p: {int(n): end for n in os.listdir(f"/proc/{p}/fd")
-                if (end := end_of(p, n))}
-            for p in (tree.warden, *tree.guests())}
+    ends = {}
+
+    def look(p):
+        ends[p] = {int(n): end for n in os.listdir(f"/proc/{p}/fd")
+                   if (end := end_of(p, n))}
+
+    hosttree.check_each([tree.warden, *tree.guests()], look)
     ttys = [n for n, to in ends[tree.warden].items() if "pts/" in to]
     guest = tree.guests()[0]
     assert ttys and any("pts/" in to for to in ends[guest].values())

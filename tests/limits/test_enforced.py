@@ -338,12 +338,15 @@ def test_two_sessions_of_root_have_two_host_ids(cb):
     sessions = [cb.session(), cb.session()]
     for s in sessions:
         tree = hosttree.Tree(s.pid)
-        for pid in [tree.warden, tree.init, *tree.guests()]:
+
+        def check(pid, s=s):
             status = hosttree.status_of(pid)
             ids = set(status["Uid"].split()) | set(status["Gid"].split())
             assert len(ids) == 1, status
             assert not status["Groups"].strip(), status
-            uids |= {(s.pid, int(i)) for i in ids}
+            uids.update((s.pid, int(i)) for i in ids)
+
+        hosttree.check_each([tree.warden, tree.init, *tree.guests()], check)
     assert len(uids) == 2, uids
     numbers = {uid for _, uid in uids}
     assert len(numbers) == 2 and not numbers & {0, 65534}, uids

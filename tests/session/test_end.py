@@ -170,7 +170,8 @@ def test_guests_have_no_privilege_on_the_host(cb):
     s = cb.session()
     s.run("x = 1")
     t = cb.tree(s)
-    for pid in t.guests() + [t.init]:
+
+    def check(pid):
         status = hosttree.status_of(pid)
         uids = set(status["Uid"].split())
         assert "0" not in uids and "65534" not in uids
@@ -178,6 +179,8 @@ def test_guests_have_no_privilege_on_the_host(cb):
             assert all(int(u) >= 0x7f000000 for u in uids)
             assert not status["Groups"].strip()
         hosttree.assert_powerless(pid)
+
+    hosttree.check_each([t.init, *t.guests()], check)
 
 
 def test_the_front_end_has_no_capability_and_a_seccomp_filter(cb):
