@@ -82,7 +82,7 @@ class Host:
         p = self.background(
             sshd.find(), "-D", "-e", "-p", self.port,
             "-o", "ListenAddress=127.0.0.1", "-o", "UsePAM=no",
-            "-o", "PidFile=none")
+            "-o", "PidFile=none", "-o", sshd.KEX)
 
         def is_up():
             assert p.poll() is None, (self.dir / "log").read_text()

@@ -37,7 +37,7 @@ class Server:
         (host.dir / "sshd").write_text(f"""\
 ListenAddress 127.0.0.1:{self.port}
 HostKey {host.dir}/key-host
-KexAlgorithms curve25519-sha256
+{sshd.KEX}
 PidFile none
 UsePAM no
 StrictModes no

@@ -103,7 +103,7 @@ locked = yes
         config.write_text(f"""\
 ListenAddress 10.8.0.{self.number}:22
 HostKey {self.lab.dir}/hostkey
-KexAlgorithms curve25519-sha256
+{sshd.KEX}
 PidFile none
 UsePAM no
 StrictModes no

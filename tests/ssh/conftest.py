@@ -22,9 +22,6 @@ from world import CELLBLOCK, PATIENCE
 
 SSHD = sshd.find()
 ETC = pathlib.Path(__file__).resolve().parent.parent.parent / "etc"
-# The default (sntrup761) costs a client more than all the rest of a test.
-KEX = "curve25519-sha256"
-
 
 # The same under its other name, such as python3.11.
 OTHER_PYTHON = os.path.realpath("/usr/bin/python3")
@@ -56,7 +53,7 @@ class Server:
         (self.dir / "config").write_text(first + f"""\
 ListenAddress 127.0.0.1:{self.port}
 HostKey {self.dir}/host
-KexAlgorithms {KEX}
+{sshd.KEX}
 PidFile none
 UsePAM no
 StrictModes no
