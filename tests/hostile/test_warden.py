@@ -373,6 +373,7 @@ def test_a_checkpoint_that_hangs_costs_the_user_no_child(cb):
 
 # ---- a program
 
+@pytest.mark.limit(90)
 def test_the_time_limit_pauses_while_a_program_waits_for_the_person(cb):
     """The lifetime limit ends the program, not the shorter time limit."""
     (cb.work / "p.py").write_text("print('got', input('? '))\n")

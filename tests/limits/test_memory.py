@@ -462,6 +462,7 @@ def stop_standin(pid):
     return False
 
 
+@pytest.mark.limit(90)
 @pytest.mark.parametrize("maps, code", [(SMALL[0], 137), (2, 0)])
 def test_a_jail_that_nobody_weighed_in_time_is_stopped_and_weighed(
         cb, maps, code):

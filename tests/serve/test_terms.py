@@ -81,6 +81,7 @@ def read_error(s):
     return data
 
 
+@pytest.mark.limit(90)
 def test_an_end_in_a_stream_takes_no_session_along(serve):
     """Of sessions that are over the server keeps as many as may live: the
     oldest goes when one more ends. Where that one still tells its client so, it

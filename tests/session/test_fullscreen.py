@@ -58,6 +58,7 @@ def figures(cb):
             for word in ("-u", str(cb.work / name))]
 
 
+@pytest.mark.limit(90)
 def test_a_program_that_waits_for_a_key_costs_no_time(cb):
     sessions = {}
     for name, (command, shows, _) in PROGRAMS.items():

@@ -8,6 +8,8 @@ import os
 import pathlib
 import re
 
+import pytest
+
 import hosttree
 import world
 
@@ -44,6 +46,7 @@ def be_last(pid):
         pathlib.Path(f"/proc/{pid}/autogroup").write_text("19")
 
 
+@pytest.mark.limit(90)
 def test_the_picture_of_the_readme_is_a_session(cb):
     picture = recorder()
     pathlib.Path(cb.work, "grades.csv").write_text(picture.GRADES)
