@@ -73,6 +73,13 @@ int err_hint(struct err *e, const char *fmt, ...)
 	return -1;
 }
 
+int err_in_flight(struct err *e, const char *doing)
+{
+	err_errno(e, "%s", doing);
+	return err_hint(
+		e, "a cell holds descriptors on their way: raise ulimit -n");
+}
+
 int err_kind_set(struct err *e, enum err_kind kind)
 {
 	if (e)

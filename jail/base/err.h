@@ -49,6 +49,10 @@ int err_wrap(struct err *e, const char *fmt, ...)
 int err_hint(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Record that the kernel did not send a descriptor (ETOOMANYREFS in errno): the
+ * user has more on their way than the sender's RLIMIT_NOFILE. */
+int err_in_flight(struct err *e, const char *doing);
+
 /* Set the kind. */
 int err_kind_set(struct err *e, enum err_kind kind);
 

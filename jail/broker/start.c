@@ -122,9 +122,7 @@ int start_answer(int asked, int sock, const struct err *e, int flags)
 	if (errno != ETOOMANYREFS || !a.ok)
 		return -1;
 	a.ok = 0;
-	err_errno(&a.err, "hand over the session");
-	err_hint(&a.err, "a cell holds descriptors on their way: raise "
-			 "ulimit -n");
+	err_in_flight(&a.err, "hand over the session");
 	return io_send_fds(asked, &a, sizeof(a), NULL, 0, flags);
 }
 

@@ -79,8 +79,16 @@ struct pid1 {
 static void tell_warden(
 	struct pid1 *p, const struct wire_init *m, const int *fds, int nfds)
 {
-	if (io_send_fds(p->in.sock, m, sizeof(*m), fds, nfds, 0) < 0)
-		_exit(0);
+	struct wire_init refused = {.type = INIT_ERROR};
+
+	if (io_send_fds(p->in.sock, m, sizeof(*m), fds, nfds, 0) == 0)
+		return;
+	/* A guest keeps too many descriptors of this user on their way. */
+	if (errno == ETOOMANYREFS) {
+		err_in_flight(&refused.err, "hand over the jail");
+		io_send_fds(p->in.sock, &refused, sizeof(refused), NULL, 0, 0);
+	}
+	_exit(0);
 }
 
 static void tell_error(struct pid1 *p, const struct err *e)

@@ -279,7 +279,9 @@ static void begin_tool(struct calls *c, const struct message *m)
 static void begin_serving(struct calls *c)
 {
 	if (!c->why.msg[0] && !c->cells)
-		err_set(&c->why, "there is no session: %.400s", c->failed.msg);
+		err_set(&c->why,
+			"there is no session: %.400s; reset begins one",
+			c->failed.msg);
 	if (c->why.msg[0])
 		return;
 	c->cells_before = cells_count(c->cells);

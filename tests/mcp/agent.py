@@ -23,7 +23,8 @@ class Client:
     """Speaks lines of JSON, and trusts nothing that comes back: every line is a
     message of the protocol."""
 
-    def __init__(self, cb, *args, version="2025-06-18", argv=None, env=None):
+    def __init__(self, cb, *args, version="2025-06-18", argv=None, env=None,
+                 wrapper=()):
         self.cb, self.n, self.notes = cb, 0, []
         more = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE,
                 "stderr": subprocess.PIPE}
@@ -32,7 +33,7 @@ class Client:
         else:
             # A second is short for Python's KeyboardInterrupt on a busy host.
             self.p = cb.popen("-s", "cell.grace=10s", *args, "--mcp", env=env,
-                              **more)
+                              wrapper=wrapper, **more)
         self.buffer = b""
         if version:
             r = self.call("initialize", protocolVersion=version,

@@ -10,9 +10,10 @@ import subprocess
 import pytest
 
 import hosttree
+import inflight
 import npm
 from agent import Client, TOOLS, VERSIONS, WAIT, text_of
-from world import CELLBLOCK, PATIENCE
+from world import CELLBLOCK, IS_ROOT, PATIENCE
 
 HERE = pathlib.Path(__file__).resolve().parent
 STATELESS = "2026-07-28"
@@ -386,6 +387,22 @@ def test_a_jail_that_cannot_be_built_is_told(cb):
     assert "/no/such/place" in text_of(c.run("1"))
     assert c.close() in (78, 125)
     assert b"/no/such/place" in c.p.stderr.read()
+
+
+@pytest.mark.alone      # others of this user may have more in flight
+def test_descriptors_in_flight_are_named_and_a_reset_helps(cb):
+    """A cell elsewhere may hold more of them than this program may send."""
+    if IS_ROOT:
+        pytest.skip("root may send any number")
+    inflight.wait_landed()
+    with inflight.held():
+        c = Client(cb, wrapper=("sh", "-c", 'ulimit -n 200; exec "$@"', "sh"))
+        r = c.run("1")
+        assert r["isError"] and "Too many references" in text_of(r), r
+        assert "reset begins" in text_of(r), r
+    hosttree.until(lambda: not c.tool("reset")["isError"], "a session")
+    assert c.show("6 * 7") == "42\n"
+    assert c.close() == 125
 
 
 def test_a_session_that_is_killed_is_told(mcp, cb):
