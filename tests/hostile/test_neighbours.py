@@ -28,7 +28,7 @@ while True:
 NOISE = (LOOP, FORKS, FLOOD, MEMORY, FILL)
 NOISE += (FORKS, LOOP, FORKS, FILL) if world.WHOLE else ()
 # A cell that is taken back is lost at its end: cells count, and not seconds.
-SECONDS, NOISE_MS = (30, 5000) if world.WHOLE else (1, 500)
+SECONDS, NOISE_MS = (15, 3000) if world.WHOLE else (1, 500)
 PAUSE = .05, .5
 QUIET = 15 if world.WHOLE else 4
 MANY = ("-s", "session.per_user=100")
