@@ -28,6 +28,14 @@ def _exam(host):
     return Exam(host)
 
 
+def await_notes(host, n):
+    """Wait until so many sessions have a note: the ids of their users."""
+    place = pathlib.Path(
+        f"/proc/{host.holder.pid}/root/run/cellblock/sessions")
+    hosttree.until(lambda: len(list(place.glob("*"))) == n, f"{n} notes")
+    return {int(p.name) for p in place.glob("*")}
+
+
 # ---- what is handed in ----
 
 @as_any_other
@@ -441,9 +449,7 @@ def test_who_stays_from_before_is_told_and_then_ended(host, exam):
     s, other = ann.session().start(), bob.session().start()
     write(s, "a.py", "of before")
     program = ann.popen("-c", "import time; time.sleep(3600)")
-    hosttree.until(lambda: len(list(pathlib.Path(
-        f"/proc/{host.holder.pid}/root/run/cellblock/sessions").iterdir()))
-        == 3, "the notes")
+    await_notes(host, 3)
     exam.set(soon(14), 3600)
     s.expect(r"the exam begins at .*\s+session\s+ends\s+(¦\s+)?then")
     s.expect("the exam begins$|by root: the exam begins")
@@ -478,20 +484,19 @@ def test_a_front_end_that_does_not_listen_loses_its_jail(host, exam):
     ann, _ = host.people
     s = ann.session().start()
     s.type("import time; time.sleep(99)\r")
+    # The prompt may be there before the jail.
+    ids = await_notes(host, 1)
     front = [p for p in [s.pid, *hosttree.descendants(s.pid)]
              if hosttree.status_of(p).get("Name") == "cellblock"]
     for pid in front:
         os.kill(pid, signal.SIGSTOP)
-    notes = pathlib.Path(
-        f"/proc/{host.holder.pid}/root/run/cellblock/sessions")
-    ids = {int(p.name) for p in notes.iterdir()}
-
-    jail = [p for p in hosttree.mine()
-            if int(hosttree.status_of(p).get("Uid", "0").split()[0]) in ids]
+    jail = hosttree.until(lambda: [
+        p for p in hosttree.mine()
+        if int(hosttree.status_of(p).get("Uid", "0").split()[0]) in ids],
+        "the jail")
 
     def runs():
         return any(map(hosttree.status_of, jail))
-    assert runs()
     time.sleep(1.1)     # the exam begins in a later second
     exam.set(0, 3600)
     hosttree.until(lambda: not runs(), "the end of the jail", 60)
@@ -540,17 +545,15 @@ def test_the_note_of_a_session_goes_with_it(host, spare):
     starts anew."""
     begin(host, spare)
     ann, bob = host.people
-    notes = pathlib.Path(
-        f"/proc/{host.holder.pid}/root/run/cellblock/sessions")
     s = bob.session().start()
     program = ann.popen("-c", "import time; time.sleep(3600)")
-    hosttree.until(lambda: len(list(notes.iterdir())) == 2, "the notes")
+    await_notes(host, 2)
     program.kill()
     for code in "print(1)", "import os; os.abort()":
         ann.run("-c", code)
-    hosttree.until(lambda: len(list(notes.iterdir())) == 1, "one note")
+    await_notes(host, 1)
     assert s.leave() == 0
-    hosttree.until(lambda: not list(notes.iterdir()), "no note")
+    await_notes(host, 0)
 
 
 def test_who_says_nothing_delays_the_end_of_nobody_else(host, exam):
