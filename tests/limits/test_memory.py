@@ -430,7 +430,7 @@ time.sleep({nap})
 print(n)
 """
 # A busy host forks so many processes in more than a minute.
-FORKING = ("-s", "session.processes=250", "-t", f"{40 * PATIENCE:.0f}s",
+FORKING = ("-s", "session.processes=250", "-t", f"{90 * PATIENCE:.0f}s",
            "-s", "cell.cpu=40s")
 
 
@@ -442,10 +442,10 @@ MAPS, DEPTH, ROOM = (220, 200, "400M") if WHOLE else SMALL
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("maps, code", [(MAPS, 137), (2, 0)])
-@pytest.mark.limit(120)
+@pytest.mark.limit(240)
 def test_what_mappings_take_that_were_forked_often_is_counted(cb, maps, code):
     r = cb.run("-M", ROOM, *FORKING, "-c",
-               FORKS.format(maps=maps, depth=DEPTH, nap=2), timeout=60)
+               FORKS.format(maps=maps, depth=DEPTH, nap=2), timeout=120)
     assert r.code == code, r
     # A limit on time would give the same status.
     assert "memory limit" in r.said if code \
