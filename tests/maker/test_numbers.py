@@ -41,10 +41,10 @@ class Root:
             [*self.host.inside(), str(self.host.binary), "--sessions",
              "--json"], env=self.env, cwd="/", capture_output=True, text=True,
             timeout=term.DEADLINE, check=True)
-        # This host's own people may have sessions, too.
+        # Others may have sessions, too: people, and the user of the run.
+        ours = {"root", *(person.name for person in self.host.people)}
         return {(e["who"], e["number"]) for e in json.loads(p.stdout)
-                if e["answers"] and
-                e["who"].startswith(("root", "cellblock-"))}
+                if e["answers"] and e["who"] in ours}
 
 
 @pytest.fixture(name="root")
