@@ -104,7 +104,8 @@ test-all:
 	@$(ASAN) $(PARALLEL) -s check TEST_ARGS="--once $(ASAN_TESTS) \
 	  --after=$(BUILD)/tests-once.json --after=$(BUILD)/tests-rest.json $(TEST_ARGS)"
 
-# The long tests keep each other busy, however quiet the host is.
+# The long tests keep each other busy, however quiet the host is, and the sanitizers
+# slow down all.
 PATIENT   = CELLBLOCK_TEST_PATIENCE=$${CELLBLOCK_TEST_PATIENCE:-4}
 
 ## make build      only build
@@ -228,7 +229,7 @@ test-vm:
 
 # No leak check: LeakSanitizer traces the process, which the front end and the
 # guests refuse to everyone.
-ASAN      = ASAN_OPTIONS=detect_leaks=0 CELLBLOCK_TEST_PATIENCE=4 $(MAKE) \
+ASAN      = ASAN_OPTIONS=detect_leaks=0 $(PATIENT) $(MAKE) \
               --no-print-directory BUILD=$(BUILD)/asan OPT="-O1 -g" FORTIFY= \
               SAN="$(SANITIZE) -fno-omit-frame-pointer"
 # Where bytes of a guest, a terminal, a client or a file meet C.
