@@ -64,13 +64,16 @@ print(int(os.read(r, 9)))
     "one_process": "print(fill(200000))",
     "many_processes":
         "print(sum(in_a_child(lambda: fill(20000)) for _ in range(10)))",
-    # Each call of the last kind splits one lock into three.
+    # Each call of the last kind splits one lock into three. The kernel looks
+    # through the locks of the file each time.
     "splitting": """
-fd, got = new(), 0
-fcntl.lockf(fd, fcntl.LOCK_EX, 1 << 30, 0)
+got = 0
 try:
-    for i in range(100000):
-        fcntl.lockf(fd, fcntl.LOCK_SH, 1, 2 * i); got += 2
+    while got < 200000:
+        fd = new()
+        fcntl.lockf(fd, fcntl.LOCK_EX, 1 << 30, 0)
+        for i in range(1000):
+            fcntl.lockf(fd, fcntl.LOCK_SH, 1, 2 * i); got += 2
 except OSError as e: print(errno.errorcode[e.errno])
 print(got)
 """,
