@@ -138,6 +138,10 @@ $(BUILD)/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+# The sources that say the version.
+$(patsubst %.c,$(BUILD)/%.o,$(shell grep -rlw --include=*.c CELLBLOCK_VERSION \
+  jail repl)): debian/changelog
+
 # The guest: the loader's text, the driver's parts compiled for the Python of
 # this host, and the library that the driver loads.
 # (no columns for tracebacks: nobody sees the driver's frames, and the driver
@@ -175,7 +179,7 @@ $(BUILD)/gen/tools.json: $(FIELDS) repl/mcp/tools.txt
 	@mkdir -p $(@D)
 	$(PYTHON) $< tools $(wordlist 2,3,$^) > $@.tmp && mv $@.tmp $@
 
-$(BUILD)/gen/openapi.json: $(FIELDS) repl/serve/paths.txt
+$(BUILD)/gen/openapi.json: $(FIELDS) repl/serve/paths.txt debian/changelog
 	@mkdir -p $(@D)
 	$(PYTHON) $< openapi $(VERSION) $(wordlist 2,3,$^) > $@.tmp && \
 	  mv $@.tmp $@
