@@ -126,27 +126,37 @@ def _system(place):
     system.close()
 
 
-def build(system, at, version=None, umask="077"):
+# Where the package is built in the system.
+PLACE = "srv/another/place"
+
+
+def build(system, *options):
     """Build the package in the system, as root, otherwise than `make deb`
-    does. The path of the package."""
-    source(system.dir / at.lstrip("/") / "src")
-    if version:
-        log = system.dir / at.lstrip("/") / "src/debian/changelog"
-        log.write_text(re.sub(r"\(.*?\)", f"({version})", log.read_text(),
-                              count=1))
-    system.run("sh", "-ec", f"umask {umask}; cd {at}/src; chmod -R go-w .; "
-               "exec dpkg-buildpackage -us -uc -b -j1",
+    does. Its path."""
+    system.run("sh", "-ec", f"umask 077; cd /{PLACE}/src; chmod -R go-w .; "
+               f"exec dpkg-buildpackage -us -uc -b -j1 {' '.join(options)}",
                env={"TZ": "Asia/Tokyo", "LC_ALL": "C", "LANG": "C",
                     "HOME": "/nonexistent", "USER": "else"})
-    (deb,) = (system.dir / at.lstrip("/")).glob("cellblock_*.deb")
-    return deb
+    return max((system.dir / PLACE).glob("cellblock_*.deb"),
+               key=os.path.getmtime)
+
+
+@pytest.fixture(name="second", scope="module")
+def _second(system):
+    source(system.dir / PLACE / "src")
+    return build(system)
 
 
 @pytest.fixture(name="packages", scope="module")
-def _packages(system, made):
-    """Where the packages lie in the system: of an older version, and that."""
-    deb = build(system, "/srv/old", "0.1~old", umask="022")
-    system.put(deb, "/opt/old.deb")
+def _packages(system, made, second):
+    """Where the packages lie in the system: of an older version, and that. The
+    older one is made of the objects of the second build."""
+    log = system.dir / PLACE / "src/debian/changelog"
+    log.write_text(re.sub(r"\(.*?\)", "(0.1~old)", log.read_text(), count=1))
+    system.run("sh", "-ec", f"cd /{PLACE}/src; dh_clean")
+    old = build(system, "-nc")
+    assert old != second
+    system.put(old, "/opt/old.deb")
     system.put(made.deb, "/opt/new.deb")
     return "/opt/old.deb", "/opt/new.deb"
 
@@ -168,10 +178,9 @@ def test_make_deb_as_a_user_is_what_lintian_wants(made):
         r"^\S+ (?!root/root)", listed, re.M), listed
 
 
-def test_a_second_build_is_the_same(made, system):
+def test_a_second_build_is_the_same(made, second):
     """Elsewhere, later, by another user, with other words and one process."""
-    again = build(system, "/srv/another/place")
-    assert hashlib.sha256(again.read_bytes()).hexdigest() == \
+    assert hashlib.sha256(second.read_bytes()).hexdigest() == \
         hashlib.sha256(made.deb.read_bytes()).hexdigest()
 
 
