@@ -98,15 +98,13 @@ test:
 ##                 a user, all shapes, the long repetitions, the fuzzers, and
 ##                 under AddressSanitizer the tests of what reads hostile bytes
 test-all:
-	@tools/deps all
+	@tools/deps run
+	@set -e; { $(MAKE) --no-print-directory $(PARALLEL) -s build && \
+	  $(ASAN) $(PARALLEL) -s build; } & tools/deps all; wait $$!
 	@$(MAKE) --no-print-directory test
-	@$(PATIENT) BUILD=$(BUILD) tests/run --rest --after=$(BUILD)/tests-once.json $(TEST_ARGS)
+	@BUILD=$(BUILD) tests/run --rest --after=$(BUILD)/tests-once.json $(TEST_ARGS)
 	@$(ASAN) $(PARALLEL) -s check TEST_ARGS="--once $(ASAN_TESTS) \
 	  --after=$(BUILD)/tests-once.json --after=$(BUILD)/tests-rest.json $(TEST_ARGS)"
-
-# The long tests keep each other busy, however quiet the host is, and the sanitizers
-# slow down all.
-PATIENT   = CELLBLOCK_TEST_PATIENCE=$${CELLBLOCK_TEST_PATIENCE:-4}
 
 ## make build      only build
 build: $(BUILD)/cellblock
@@ -232,8 +230,9 @@ test-vm:
 	+@BUILD=$(BUILD) tests/vm/run
 
 # No leak check: LeakSanitizer traces the process, which the front end and the
-# guests refuse to everyone.
-ASAN      = ASAN_OPTIONS=detect_leaks=0 $(PATIENT) $(MAKE) \
+# guests refuse to everyone. The sanitizers slow down all.
+ASAN      = ASAN_OPTIONS=detect_leaks=0 \
+              CELLBLOCK_TEST_PATIENCE=$${CELLBLOCK_TEST_PATIENCE:-4} $(MAKE) \
               --no-print-directory BUILD=$(BUILD)/asan OPT="-O1 -g" FORTIFY= \
               SAN="$(SANITIZE) -fno-omit-frame-pointer"
 # Where bytes of a guest, a terminal, a client or a file meet C.

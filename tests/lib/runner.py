@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from pace import CORES  # before those that read what it sets
+from pace import ALONE_PATIENCE, CORES  # before those that read what it sets
 
 import leaks
 import ownhost
@@ -326,6 +326,7 @@ class Pytest:
             env["CELLBLOCK_TEST_PART"] = self.run.options.part
         if self.alone:
             env["CELLBLOCK_TEST_ALONE"] = "1"
+            env["CELLBLOCK_TEST_PATIENCE"] = ALONE_PATIENCE
         elif not self.again:
             # So that it is compiled once, and not by each worker.
             self.run.command([*pytest, "--collect-only"], self.person, env)
@@ -396,12 +397,12 @@ def choose_people(who, directory, tally):
 
 
 def workers_of(who, people, part):
-    """The user has most of what is tested once, so that both end together; the
-    rest is even."""
+    """As many that both people end together: the user has most of what is tested
+    once, and root the packages and images of the rest."""
     if people == 1:
         return 3 * CORES + 1
     if part == "rest":
-        return 2 * CORES + 1
+        return 2 * CORES if who == "user" else 3 * CORES + 1
     return 4 * CORES if who == "user" else CORES + 2
 
 
