@@ -267,6 +267,7 @@ def test_out_has_what_was_written_before_a_value_that_is_cut(cb):
     s.expect("value of cell 1 is not there any more: this was shown of it")
 
 
+@pytest.mark.limit(90)
 def test_lines_of_ours_are_shown_while_out_computes_a_value(cb):
     """The cell of :out shows nothing, and its filter drops nothing."""
     # It is announced while the value is computed, which begins before that.
