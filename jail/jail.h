@@ -223,7 +223,8 @@ int jail_adopt_made(struct jail **out, int sock, struct err *e);
 
 /* The other end of the connection: become the warden of that session, with the
  * alarm that the caller has set until then; hand over another socket (borrowed;
- * 0, or -1 with errno); or answer that there will be none. */
+ * 0; -1 with errno; or 1: an error was handed over instead); or answer that
+ * there will be none. */
 _Noreturn void jail_become(int asked, const struct jail_spec *spec);
 int jail_hand_over(int asked, int sock);
 void jail_refuse(int asked, const struct err *e);

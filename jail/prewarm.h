@@ -188,7 +188,8 @@ void spare_close(struct spare *s);
 int spare_lease(const struct spare *s, const struct jail_spec *spec, uid_t *id,
 	struct err *e);
 
-/* Answer who asked over the connection with the session. 0, or -1. */
+/* Answer who asked over the connection with the session, as jail_hand_over()
+ * does. */
 int spare_hand_over(const struct spare *s, int asked);
 
 #endif

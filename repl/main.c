@@ -11,6 +11,7 @@
 #include "run.h"
 
 #include "jail/base/err.h"
+#include "jail/base/io.h"
 #include "repl/lab/lab.h"
 #include "repl/maker/maker.h"
 #include "repl/term/term.h"
@@ -281,6 +282,7 @@ int main(int argc, char **argv)
 	int status;
 
 	open_standard_fds();
+	io_raise_descriptors();
 	if (!r || !args)
 		return 1;
 	r->slots.fd = r->courier = -1;

@@ -50,6 +50,9 @@ int err_errno(struct err *e, const char *fmt, ...)
 	e->code = code;
 	FORMAT(e->msg, fmt);
 	append_text(e, strerror(code));
+	if (code == ETOOMANYREFS)
+		err_hint(e, "a cell holds descriptors on their way: raise "
+			    "ulimit -n");
 	errno = code;
 	return -1;
 }
@@ -71,13 +74,6 @@ int err_hint(struct err *e, const char *fmt, ...)
 	if (e)
 		FORMAT(e->hint, fmt);
 	return -1;
-}
-
-int err_in_flight(struct err *e, const char *doing)
-{
-	err_errno(e, "%s", doing);
-	return err_hint(
-		e, "a cell holds descriptors on their way: raise ulimit -n");
 }
 
 int err_kind_set(struct err *e, enum err_kind kind)

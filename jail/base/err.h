@@ -37,7 +37,8 @@ struct err {
 int err_set(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Record a message followed by ": strerror(errno)". Leaves errno alone. */
+/* Record a message followed by ": strerror(errno)". Leaves errno alone. With
+ * ETOOMANYREFS (io.h: io_raise_descriptors()) there is a hint, too. */
 int err_errno(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -48,10 +49,6 @@ int err_wrap(struct err *e, const char *fmt, ...)
 /* Record what to do about it. */
 int err_hint(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-
-/* Record that the kernel did not send a descriptor (ETOOMANYREFS in errno): the
- * user has more on their way than the sender's RLIMIT_NOFILE. */
-int err_in_flight(struct err *e, const char *doing);
 
 /* Set the kind. */
 int err_kind_set(struct err *e, enum err_kind kind);

@@ -20,6 +20,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -168,6 +169,16 @@ int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
 		if (errno != EINTR)
 			return -1;
 	return 0;
+}
+
+void io_raise_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
 }
 
 static void pass_fds(int sock, int pass)

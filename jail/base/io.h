@@ -112,6 +112,12 @@ ssize_t io_read_small(int dirfd, const char *path, char *buf, size_t size);
 int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
 	int flags);
 
+/* Raise RLIMIT_NOFILE as far as it goes. The kernel counts the descriptors on
+ * their way through sockets for each user, and refuses more than that limit of
+ * the sender. A guest, with a limit of its own, can keep as many on their way:
+ * ours must not be refused for it. */
+void io_raise_descriptors(void);
+
 /* The inode that a descriptor is open on, or 0. */
 ino_t io_inode(int fd);
 

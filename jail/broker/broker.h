@@ -41,9 +41,9 @@ _Noreturn void start_become(int asked, const struct jail_spec *spec);
 int start_apart(const int *keep, size_t n, const char *name, struct err *e);
 
 /* Answer who asked over the connection with the socket to a warden (borrowed),
- * or, if that is -1, with e. Where the kernel does not let the socket through
- * because the user has too many on their way, the answer is that error. `flags`
- * as send() has them. 0: there is an answer; or -1. */
+ * or, if that is -1, with e. `flags` as send() has them. 0, or -1 with errno;
+ * 1: the kernel did not let the socket through because the user has too many on
+ * their way, and the answer is that error. */
 int start_answer(int asked, int sock, const struct err *e, int flags);
 
 /* The same, but do not wait for who asked. */

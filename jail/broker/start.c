@@ -34,19 +34,6 @@ struct start_answer {
 	struct err err;
 };
 
-/* The kernel counts the descriptors on their way through sockets for each user,
- * and refuses more than RLIMIT_NOFILE of the sender. A guest, with a limit of
- * its own, can keep as many on their way: ours must not be refused for it. */
-static void raise_descriptors(void)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
-		r.rlim_cur = r.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &r);
-	}
-}
-
 /* A guest's limit is 1: with 0 the kernel dumps more (plan.c). Root may have 1
  * whatever the limit was. */
 static void raise_core(void)
@@ -62,7 +49,6 @@ pid_t start_warden(const struct jail_spec *spec, int *sock, struct err *e)
 	sigset_t all, before;
 	pid_t pid;
 
-	raise_descriptors();
 	raise_core();
 	/* A Ctrl-C of the terminal's is for the caller's group. The warden is
 	 * in it until it has one of its own. */
@@ -84,7 +70,6 @@ pid_t start_warden(const struct jail_spec *spec, int *sock, struct err *e)
 
 _Noreturn void start_run(int sock, const struct jail_spec *spec)
 {
-	raise_descriptors();
 	raise_core();
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	procstat_set_title("cellblock-warden", NULL);
@@ -122,8 +107,8 @@ int start_answer(int asked, int sock, const struct err *e, int flags)
 	if (errno != ETOOMANYREFS || !a.ok)
 		return -1;
 	a.ok = 0;
-	err_in_flight(&a.err, "hand over the session");
-	return io_send_fds(asked, &a, sizeof(a), NULL, 0, flags);
+	err_errno(&a.err, "hand over the session");
+	return io_send_fds(asked, &a, sizeof(a), NULL, 0, flags) < 0 ? -1 : 1;
 }
 
 int start_hand_over(int asked, int sock)
@@ -141,7 +126,7 @@ _Noreturn void start_become(int asked, const struct jail_spec *spec)
 		start_refuse(asked, &e);
 		_exit(1);
 	}
-	if (start_hand_over(asked, pair[0]) < 0)
+	if (start_hand_over(asked, pair[0]) != 0)
 		_exit(1);
 	close(pair[0]);
 	close(asked);

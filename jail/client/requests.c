@@ -70,7 +70,7 @@ static int tell_fds(struct jail *j, struct wire_front m, const int *fds,
 	if (r == 0)
 		return 0;
 	if (errno == ETOOMANYREFS)
-		return err_in_flight(e, "hand it over to the session");
+		return err_errno(e, "hand it over to the session");
 	return jail_say_gone(j, e);
 }
 

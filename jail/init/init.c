@@ -85,7 +85,7 @@ static void tell_warden(
 		return;
 	/* A guest keeps too many descriptors of this user on their way. */
 	if (errno == ETOOMANYREFS) {
-		err_in_flight(&refused.err, "hand over the jail");
+		err_errno(&refused.err, "hand over the jail");
 		io_send_fds(p->in.sock, &refused, sizeof(refused), NULL, 0, 0);
 	}
 	_exit(0);

@@ -95,10 +95,18 @@ static bool has_terminal(void)
 static void come_back(struct client *c, bool stops)
 {
 	int n = ATTACH_FDS - 1 - (c->fds[ATTACH_FDS - 1] < 0);
+	struct err e = {0};
 
 	c->request.number = stops;
 	pass_signal(c, SIGCONT);
-	io_send_fds(c->link, &c->request, sizeof(c->request), c->fds + 1, n, 0);
+	if (io_send_fds(c->link, &c->request, sizeof(c->request), c->fds + 1, n,
+		    0) == 0 ||
+		errno != ETOOMANYREFS)
+		return;
+	/* The session is detached, and stays so. */
+	err_errno(&e, "hand the terminal to the session");
+	terminal_refuse(&e);
+	_exit(1);
 }
 
 /* The next signal that has come; 0: none. */

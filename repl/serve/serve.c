@@ -89,9 +89,9 @@ int64_t serve_most_ms(const struct config *cfg)
 
 /* ---- ready ---- */
 
-/* Raise RLIMIT_NOFILE: we need a descriptor for each client, and some for each
- * jail. With too few of them we accept fewer clients. */
-static int raise_descriptors(struct serve *s, struct err *e)
+/* We need a descriptor for each client, and some for each jail. With too few of
+ * them we accept fewer clients. */
+static int share_descriptors(struct serve *s, struct err *e)
 {
 	const struct config_serve *c = &s->cfg.serve;
 	const int64_t others = OWN_FDS + SPARE_FDS * c->spare +
@@ -101,8 +101,6 @@ static int raise_descriptors(struct serve *s, struct err *e)
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
 		return err_errno(e, "read RLIMIT_NOFILE");
-	r.rlim_cur = r.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &r);
 	s->clients = c->clients;
 	if (r.rlim_max != RLIM_INFINITY &&
 		(int64_t)r.rlim_max < others + c->clients)
@@ -230,7 +228,7 @@ int serve_open(struct serve **out, const struct config *cfg,
 	s->cfg = *cfg;
 	s->notify = s->process.memory = -1;
 	*out = s;
-	if (raise_descriptors(s, e) < 0 ||
+	if (share_descriptors(s, e) < 0 ||
 		reload_open(&s->reload, cfg, source, e) < 0)
 		return -1;
 	/* Listen first: open_pool() forks the supplier, which closes all

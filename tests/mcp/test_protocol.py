@@ -405,6 +405,19 @@ def test_descriptors_in_flight_are_named_and_a_reset_helps(cb):
     assert c.close() == 125
 
 
+@pytest.mark.alone
+def test_descriptors_in_flight_below_the_hard_limit_cost_no_session(cb):
+    """As many as cells of the same person may have elsewhere."""
+    if IS_ROOT:
+        pytest.skip("root may send any number")
+    inflight.wait_landed()
+    c = Client(cb, wrapper=("sh", "-c", 'ulimit -Sn 1024; exec "$@"', "sh"))
+    c.run("x = 41")
+    with inflight.held(inflight.CELLS):
+        assert c.show("x + 1") == "42\n"
+    assert c.close() == 0
+
+
 def test_a_session_that_is_killed_is_told(mcp, cb):
     mcp.run("x = 1")
     tree = cb.tree(mcp.p)

@@ -58,7 +58,7 @@ def test_few_descriptors_are_said(cb):
 @pytest.mark.alone      # others of this user may have more in flight
 def test_as_many_are_served_as_are_promised(serve):
     """All clients stay, and every session and request is served among them."""
-    needs = 32 + 8 + 2 * 10 + 2 * 8     # serve.c: raise_descriptors()
+    needs = 32 + 8 + 2 * 10 + 2 * 8     # serve.c: share_descriptors()
     server = serve(*SMALL, *LONG, **limited(needs + 12))
     assert "to 12 clients" in server.process.stderr.readline().decode()
     sessions = [server("POST", "/v1/sessions", b"", JSON).json["id"]

@@ -11,8 +11,9 @@ import termios
 import pytest
 
 import hosttree
+import inflight
 import term
-from world import CELLBLOCK
+from world import CELLBLOCK, IS_ROOT
 
 BASH = shutil.which("bash")
 SHELL = "sh-job$ "
@@ -115,6 +116,21 @@ def test_ctrl_z_stops_the_session_and_fg_draws_the_prompt_again(shell):
     shell.stop()                            # and once more
     shell.job("fg")
     shell.finish()
+
+
+@pytest.mark.alone      # others of this user may have more in flight
+def test_descriptors_in_flight_do_not_keep_a_session_from_the_terminal(cb, many):
+    """As many as cells of the same person may have elsewhere."""
+    if IS_ROOT:
+        pytest.skip("root may send any number")
+    inflight.wait_landed()
+    s = Shell(cb, command=f"ulimit -Sn 1024; {CELLBLOCK}")
+    s.run("x = 41")
+    s.stop()
+    with inflight.held(inflight.CELLS):
+        s.job("fg")
+        assert s.run("x + 1") == "42"
+    s.finish()
 
 
 def reads_lines(s):

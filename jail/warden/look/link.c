@@ -233,7 +233,7 @@ int link_reply(struct link *l, uint32_t seq, const struct wire_reply *reply,
 	if (l->over || io_send_fds(l->front, &m, sizeof(m), fds, n, 0) == 0)
 		return 0;
 	if (errno == ETOOMANYREFS && n) {
-		err_in_flight(&m.reply.err, "hand over the answer");
+		err_errno(&m.reply.err, "hand over the answer");
 		m.reply.ok = 0;
 		m.event.fd = -1;
 		if (io_send_fds(l->front, &m, sizeof(m), NULL, 0, 0) == 0)
