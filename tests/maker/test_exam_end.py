@@ -251,7 +251,7 @@ def test_a_transcript_is_roots_and_whole_whatever_is_killed(host, exam):
     assert path.stat().st_uid == 0 and path.stat().st_gid == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     # All that the person may signal, from a shell of their own.
-    s.type("print('last words', flush=True); import time; time.sleep(999)\r")
+    s.type("print('last', 'words', flush=True); import time; time.sleep(999)\r")
     s.expect("last words")
     ann.asks("""
 import os, signal
