@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """cellblock-lab on a host of its own."""
 import os
+import pathlib
 import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -89,6 +91,15 @@ def add(host, *names):
     return keys, csv
 
 
+def sshd_of(host, name):
+    """The processes of sshd that act for a student."""
+    uid = host.run("id", "-u", name).stdout.strip()
+    status = {p: pathlib.Path(f"/proc/{p}/status").read_text()
+              for p in hosttree.descendants(host.sshd.pid)}
+    return [p for p, text in status.items()
+            if text.startswith("Name:\tsshd") and f"\nUid:\t{uid}\t" in text]
+
+
 def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
     before = host.state()
     host.start()
@@ -130,6 +141,10 @@ def test_a_laboratory_is_set_up_filled_emptied_and_undone(host):
         'cellblock: /etc/cellblock/conf.d/60-theirs.conf:2: cell.timeout: '
         'expected a time such as 500ms, 10s, 5m or 1h, not "soon"',
         "  the administrator of this host can mend that"], r
+    # sshd may be slow.
+    (slow,) = sshd_of(host, "bob")
+    os.kill(slow, signal.SIGSTOP)
+    threading.Timer(1, os.kill, (slow, signal.SIGCONT)).start()
     r = host.lab("remove", "bob")
     assert r.returncode == 0, r
     session.expect("ended by root: your account ends")
