@@ -98,15 +98,19 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 s.bind("/run/cellblock/maker")
 os.chmod("/run/cellblock/maker", 0o666)
 s.listen()
+signals = {signal.SIGTERM, signal.SIGCHLD}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 child = os.fork()
 apart = ctypes.CDLL(None, use_errno=True).unshare
 if (sys.argv[1] == "maker") == (child == 0) and apart(0x20000) < 0:
     os._exit(1)
 if child == 0:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
     os.dup2(os.dup(s.fileno()), 3)
     os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
     os.execv(sys.argv[2], sys.argv[2:])
-signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
+while signal.sigwait(signals) == signal.SIGTERM:
+    os.kill(child, signal.SIGTERM)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
