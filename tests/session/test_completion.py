@@ -213,12 +213,11 @@ def test_the_signature_moves_no_prompt(area):
     area.type("1 + ")
     area.wait(lambda: area.screen.cursor_row() == ">>> 1 +", "the text")
     y = area.screen.cursor.y
-    area.type("area(")
-    shows_below(area, SIGNATURE)
-    assert area.screen.cursor.y == y
-    area.type("3)")
-    shows_below(area, "")
-    assert area.screen.cursor.y == y
+    # Below the last row there is nothing, either, while the cursor is there.
+    for keys, text in ("area(", SIGNATURE), ("3)", ""):
+        area.type(keys)
+        area.wait(lambda: area.screen.cursor.y == y and below(area) == text,
+                  f"{text!r} below the same row")
     area.type("\r")
     area.expect("^7$")
     area.wait_prompt()
