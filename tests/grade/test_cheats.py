@@ -12,7 +12,7 @@ pytestmark = pytest.mark.both       # what a jail hides depends on who made it
 
 # A value that no submission can compute, and the time limit of one.
 SECRET = "7f3a-expected-c0ffee"
-LIMIT = int(5 * world.PATIENCE)     # seconds, of which an honest one needs few
+LIMIT = int(3 * world.PATIENCE)     # seconds, of which an honest one needs few
 PLAN = f"""\
 [grade]
 title = Cheats
