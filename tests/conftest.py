@@ -27,6 +27,7 @@ ME = "root" if world_module.IS_ROOT else "user"
 # Suites of what only root can do.
 ROOTS = ("maker", "ssh", "systemd")
 PEOPLE = os.environ.get("CELLBLOCK_TEST_PEOPLE", ME).split()
+SECONDS = os.environ.get("CELLBLOCK_TEST_SECONDS")
 
 
 # ---- which tests run here ----
@@ -82,9 +83,24 @@ def shares(item):
     return None
 
 
+# Seconds; most tests take less.
+LONG = 4
+
+
 def limit_of(item):
     mark = item.get_closest_marker("limit")
     return mark.args[0] if mark else 60
+
+
+def known_seconds():
+    """{test without its shape: how long it took in an earlier run}."""
+    found = {}
+    if SECONDS:
+        with open(SECONDS, encoding="utf-8") as f:
+            for seconds, _, title in json.load(f)["seconds"]:
+                test = title.partition("[")[0].partition(" ")[0]
+                found[test] = max(seconds, found.get(test, 0))
+    return found
 
 
 def sample(items):
@@ -101,15 +117,18 @@ def sample(items):
 
 
 def in_order(items):
-    """The tests that may take long lie among the first two thirds, the longest
-    first. They mostly wait, while the others mostly compute: those come by file,
-    in an order that mixes the suites."""
+    """The tests that took long, or may take more than a minute, lie among the
+    first two thirds, the longest first. They mostly wait, while the others mostly
+    compute: those come by file, in an order that mixes the suites."""
     def spread(some, part):
         return [(n * part / len(some), i) for n, i in enumerate(some)]
 
-    slow = sorted((i for i in items if limit_of(i) > 60),
-                  key=limit_of, reverse=True)
-    rest = sorted((i for i in items if limit_of(i) <= 60), key=lambda i:
+    known = known_seconds()
+    seconds = {i: max(known.get(name_of(i.nodeid).partition("[")[0], 0),
+                      (limit_of(i) - 60) / 5) for i in items}
+    slow = sorted((i for i in items if seconds[i] > LONG), key=seconds.get,
+                  reverse=True)
+    rest = sorted((i for i in items if seconds[i] <= LONG), key=lambda i:
                   zlib.crc32(i.nodeid.partition("::")[0].encode()))
     placed = spread(slow, 2 / 3) + spread(rest, 1)
     return [i for _, i in sorted(placed, key=lambda pair: pair[0])]

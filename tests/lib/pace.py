@@ -10,7 +10,7 @@ import time
 # they set, and they wait longer for what they wait for. So they do where others
 # keep the processors busy.
 SLOW_START = 0.025
-SLOW_PATIENCE = "4"
+SLOW_PATIENCE, LONG_PATIENCE = "4", "3"
 LOOKS, LOOK_SECONDS = 25, 0.04
 
 
@@ -44,7 +44,7 @@ IS_SLOW = min(start_cost() for _ in range(3)) > SLOW_START
 ALONE_PATIENCE = os.environ.get(
     "CELLBLOCK_TEST_PATIENCE",
     SLOW_PATIENCE if IS_SLOW or is_busy(CORES) else "1")
-os.environ.setdefault("CELLBLOCK_TEST_PATIENCE", SLOW_PATIENCE
-                      if "--rest" in sys.argv else ALONE_PATIENCE)
+os.environ.setdefault("CELLBLOCK_TEST_PATIENCE", max(
+    ALONE_PATIENCE, LONG_PATIENCE if "--rest" in sys.argv else "1"))
 if IS_SLOW:
     CORES = max(CORES // 2, 1)

@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import select as polling
+import shutil
 import signal
 import subprocess
 import sys
@@ -324,6 +325,10 @@ class Pytest:
         env = {"CELLBLOCK_TEST_PEOPLE": " ".join(self.people)}
         if not self.again:
             env["CELLBLOCK_TEST_PART"] = self.run.options.part
+        for earlier in self.run.options.after[:1]:
+            if earlier.exists():
+                env["CELLBLOCK_TEST_SECONDS"] = shutil.copy(
+                    earlier, self.person.directory / "seconds")
         if self.alone:
             env["CELLBLOCK_TEST_ALONE"] = "1"
             env["CELLBLOCK_TEST_PATIENCE"] = ALONE_PATIENCE
