@@ -159,6 +159,16 @@ def _members(cgroup):
         return set()
 
 
+def open_in(pid):
+    """What a process has open, without what is closed meanwhile."""
+    found = []
+    with contextlib.suppress(OSError):
+        for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                found.append(os.readlink(fd))
+    return found
+
+
 def thread_states(pid):
     """The state letters of all threads, in one string. A process whose first
     thread has ended lives on in the others."""
@@ -280,12 +290,13 @@ class Tree:
         the kernel does not say it better."""
         ran = {}
         for pid in self.guests():
-            for path in pathlib.Path(f"/proc/{pid}/task").glob("*"):
-                try:
-                    ran[path] = int(
-                        (path / "schedstat").read_text().split()[0])
-                except OSError:
-                    ran[path] = ticks_of(pid)
+            with contextlib.suppress(FileNotFoundError):    # it has ended
+                for path in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                    try:
+                        ran[path] = int(
+                            (path / "schedstat").read_text().split()[0])
+                    except OSError:
+                        ran[path] = ticks_of(pid)
         return ran
 
     def wait_at_rest(self):

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-from hosttree import all_pids, send, until
+from hosttree import all_pids, open_in, send, until
 import world
 
 NODES = ("node1", "node2", "node3")
@@ -189,13 +189,7 @@ class Cluster:
             return False
         if f"SLURM_CONF={self.conf}".encode() in environ_of(pid):
             return True
-        for fd in pathlib.Path(f"/proc/{pid}/fd").glob("*"):
-            try:
-                if os.readlink(fd).startswith(f"{self.base}/"):
-                    return True
-            except OSError:
-                pass
-        return False
+        return any(path.startswith(f"{self.base}/") for path in open_in(pid))
 
     def queue_raw(self):
         """The same with the numbers of jobs, as slurmstepd names them."""
