@@ -453,9 +453,12 @@ SOCKET = "/run/systemd/journal/socket"
 
 @pytest.fixture(name="journal")
 def _journal():
-    os.makedirs(os.path.dirname(SOCKET), exist_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-        s.bind(SOCKET)
+        try:
+            os.makedirs(os.path.dirname(SOCKET), exist_ok=True)
+            s.bind(SOCKET)
+        except OSError as e:
+            pytest.skip(f"no journal of the test's own: {e}")
         s.settimeout(SLOW)
         yield s
     os.unlink(SOCKET)

@@ -3,11 +3,12 @@
 and remove every file of the home. No path leads out of the home, and exposed
 files of the host stay."""
 import os
+import shutil
 
 import pytest
 
 from deep import DEEP
-from world import WHOLE
+from world import CELLBLOCK, WHOLE
 
 # Root's jails are built with root's means, a person's in a user namespace.
 pytestmark = pytest.mark.both
@@ -81,12 +82,14 @@ def test_a_home_of_many_names_can_be_emptied(cb):
     assert s.run(LISTED) == "[]"
 
 
-# A /home on the host with files that a session may expose.
+# A /home on the host with files that a session may expose. It hides the program,
+# if that is in somebody's home: the first word is a copy.
 OWN_HOME = ["unshare", "--mount", *(
     [] if os.geteuid() == 0
     else ["--user", "--map-current-user", "--keep-caps"]),
     "sh", "-c", "mount -t tmpfs t /home && mkdir -p /home/u/lib &&"
-    " echo f > /home/u/lib/f && echo g > /home/g && exec \"$@\"", "sh"]
+    " echo f > /home/u/lib/f && echo g > /home/g && p=$1 && shift 2"
+    " && exec \"$p\" \"$@\"", "sh"]
 
 
 @pytest.mark.parametrize("expose, file, place", [
@@ -96,7 +99,9 @@ OWN_HOME = ["unshare", "--mount", *(
 ])
 def test_exposed_paths_below_home_cannot_be_removed(
         cb, expose, file, place):
-    s = cb.session("--set", f"jail.expose={expose}", wrapper=OWN_HOME)
+    program = shutil.copy(CELLBLOCK, cb.base / "cellblock")
+    s = cb.session("--set", f"jail.expose={expose}",
+                   wrapper=[*OWN_HOME, str(program)])
     s.run("import os; open('mine', 'w').close()")
     assert s.run(f"open('{file}').read()") in (r"'f\n'", r"'g\n'")
     # Neither the guest nor the person can remove the exposed path.
