@@ -83,10 +83,6 @@ def shares(item):
     return None
 
 
-# Seconds; most tests take less.
-LONG = 4
-
-
 def limit_of(item):
     mark = item.get_closest_marker("limit")
     return mark.args[0] if mark else 60
@@ -116,6 +112,10 @@ def sample(items):
     return kept
 
 
+# Seconds; most tests take less.
+LONG = 4
+
+
 def in_order(items):
     """The tests that took long, or may take more than a minute, lie among the
     first two thirds, the longest first. They mostly wait, while the others mostly
@@ -123,6 +123,7 @@ def in_order(items):
     def spread(some, part):
         return [(n * part / len(some), i) for n, i in enumerate(some)]
 
+    # A test takes a small part of what its limit allows beyond the usual minute.
     known = known_seconds()
     seconds = {i: max(known.get(name_of(i.nodeid).partition("[")[0], 0),
                       (limit_of(i) - 60) / 5) for i in items}

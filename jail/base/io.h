@@ -115,7 +115,7 @@ int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
 /* Raise RLIMIT_NOFILE as far as it goes. The kernel counts the descriptors on
  * their way through sockets for each user, and refuses more than that limit of
  * the sender. A guest, with a limit of its own, can keep as many on their way:
- * ours must not be refused for it. */
+ * ours must not be refused for it. main() does it, for all that it forks. */
 void io_raise_descriptors(void);
 
 /* The inode that a descriptor is open on, or 0. */
