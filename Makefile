@@ -236,7 +236,7 @@ ASAN      = ASAN_OPTIONS=detect_leaks=0 \
               --no-print-directory BUILD=$(BUILD)/asan OPT="-O1 -g" FORTIFY= \
               SAN="$(SANITIZE) -fno-omit-frame-pointer"
 # Where bytes of a guest, a terminal, a client or a file meet C.
-ASAN_TESTS := unit escape/test_terminal.py mcp json/test_cells.py \
+ASAN_TESTS := fuzz unit escape/test_terminal.py mcp json/test_cells.py \
   $(addprefix hostile/test_,answers.py connection.py keys.py pictures.py random.py) \
   $(addprefix serve/test_,files.py http.py listen.py logs.py) \
   $(addprefix session/test_,completion.py config.py editing.py expressions.py files.py \

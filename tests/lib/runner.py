@@ -34,7 +34,9 @@ BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
 # each test has a deadline of its own (conftest.py).
 SUITE_SECONDS = 3600 * PATIENCE
 SILENT_SECONDS = 300 * PATIENCE
+# Fuzzers are for the sanitizers, too, and compute while those tests wait.
 FUZZ_SECONDS = "5"
+SANITIZED = "ASAN_OPTIONS" in os.environ
 
 # How each suite runs.
 SUITES = dict.fromkeys(
@@ -419,9 +421,9 @@ def jobs_of(run, people):
             for s in ("layers", "docs") if s in picked and once]
     if "unit" in picked and once:
         jobs.append(Unit(run, caller))
-    if "fuzz" in picked:
+    if "fuzz" in picked and once:
         jobs.append(Script(run, caller, "fuzz", [
-            "tests/fuzz/run", "replay" if once else FUZZ_SECONDS]))
+            "tests/fuzz/run", FUZZ_SECONDS if SANITIZED else "replay"]))
     alone = []
     if run.options.tests():
         names = [p.who for p in people]
