@@ -12,7 +12,7 @@ import pytest
 
 import hosttree
 from client import JSON, SLOW, Tenant
-from test_sessions import SESSIONS, Session
+from test_sessions import ENDLESS, SESSIONS, Session
 from world import CELLBLOCK, PATIENCE
 
 TWO = "ann: apple\nbob: banana\n"
@@ -41,7 +41,7 @@ class Asked(threading.Thread):
 
 def long_cell(session):
     """One that runs until it is interrupted."""
-    cell = Asked(session.cell, "import time\ntime.sleep(50)", timeout_ms=60000)
+    cell = Asked(session.cell, ENDLESS, timeout_ms=60000)
     hosttree.until(lambda: session("GET").json["state"] == "running", "it runs")
     return cell
 
