@@ -16,6 +16,7 @@ from test_sessions import ENDLESS, SESSIONS, Session
 from world import CELLBLOCK, PATIENCE
 
 TWO = "ann: apple\nbob: banana\n"
+METRICS = "metrics: mango\n"
 
 
 def statuses(server, *words):
@@ -49,15 +50,17 @@ def long_cell(session):
 # ---- tokens ----
 
 def test_a_tenant_changes_its_token_and_loses_nothing(serve, tokens):
-    server = serve("-s", "cell.timeout=60s", *tokens.write(TWO).args)
+    server = serve("-s", "cell.timeout=60s",
+                   *tokens.write(TWO + METRICS).args)
     ann = Tenant(server, "apple")
     session = Session(ann)
     session.show("x = 1")
     told = ann.upload(b"mine").json["file_id"]
     cell = long_cell(session)
-    job = Asked(ann.run, "import time\ntime.sleep(2)\nprint(7)",
-                timeout_ms=30000)
-    hosttree.until(lambda: len(server.tree.guests()) > 1, "both run")
+    job = Asked(ann.run, f"import time\ntime.sleep({2 * PATIENCE})\nprint(7)",
+                timeout_ms=60000)
+    figures = Tenant(server, "mango").figures
+    hosttree.until(lambda: figures()['jails{state="taken"}'] == 2, "both run")
     tokens.write(TWO + "ann: avocado\n")        # the new one, beside the old
     server.reload()
     assert statuses(server, "apple", "avocado", "banana") == [200] * 3
@@ -74,8 +77,8 @@ def test_a_tenant_changes_its_token_and_loses_nothing(serve, tokens):
 
 
 def test_a_tenant_that_is_gone_leaves_nothing(serve, tokens):
-    reads = "metrics: mango\n"
-    server = serve("-s", "cell.timeout=60s", *tokens.write(TWO + reads).args)
+    server = serve("-s", "cell.timeout=60s",
+                   *tokens.write(TWO + METRICS).args)
     ann, bob = Tenant(server, "apple"), Tenant(server, "banana")
     gone, kept, idle = Session(ann), Session(bob), Session(ann)
     told = ann.upload(b"mine").json["file_id"]
@@ -86,7 +89,7 @@ def test_a_tenant_that_is_gone_leaves_nothing(serve, tokens):
     figures = Tenant(server, "mango").figures
     hosttree.until(lambda: figures()['jails{state="taken"}'] == 4,
                    "three sessions and the job")
-    tokens.write("bob: banana\n" + reads)
+    tokens.write("bob: banana\n" + METRICS)
     server.reload()
     assert statuses(server, "apple", "banana") == [401, 200]
     r = cell.result()
@@ -94,7 +97,7 @@ def test_a_tenant_that_is_gone_leaves_nothing(serve, tokens):
     # The job that ran is answered. Its file belongs to no tenant.
     made = job.result().json["files"][0]["file_id"]
     # The name comes again, and is another tenant.
-    tokens.write(TWO + reads)
+    tokens.write(TWO + METRICS)
     server.reload()
     for session in gone, idle:
         assert session("GET").status == 404
