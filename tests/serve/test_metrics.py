@@ -108,10 +108,13 @@ def test_requests_are_counted_by_path_and_outcome(serve):
 def test_a_request_whose_jail_fails_is_counted_as_failed(serve):
     server = serve(*LONG, spare=0)
     with server.connect() as s:
-        s.sendall(evaluation("import time; time.sleep(60)",
-                             "Connection: close"))
-        guest, = hosttree.until(lambda: server.tree.look() and
-                                server.tree.guests(), "it runs")
+        # One that had not begun would be replaced by another.
+        s.sendall(evaluation("import ctypes, time\n"
+                             "ctypes.CDLL(None).prctl(15, b'runs')\n"
+                             "time.sleep(60)", "Connection: close"))
+        guest, = hosttree.until(lambda: server.tree.look() and [
+            g for g in server.tree.guests()
+            if hosttree.status_of(g).get("Name") == "runs"], "it runs")
         init = int(hosttree.stat_of(guest)[1])
         server.tree.kill(int(hosttree.stat_of(init)[1]))
         while s.recv(4096):
