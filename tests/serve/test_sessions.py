@@ -463,10 +463,13 @@ def test_a_lifetime_ends_a_session_and_its_cell(serve):
 
 def warden_of(server):
     """The process that owns the only session there is."""
-    hosttree.until(lambda: server.tree.look() and server.tree.guests(),
-                   "it is there")
-    init = int(hosttree.stat_of(server.tree.guests()[0])[1])
-    return int(hosttree.stat_of(init)[1])
+    def look():
+        for guest in server.tree.look() and server.tree.guests():
+            stat = hosttree.stat_of(guest)      # None: it ended meanwhile
+            stat = stat and hosttree.stat_of(int(stat[1]))
+            if stat:
+                return int(stat[1])
+    return hosttree.until(look, "it is there")
 
 
 def test_a_session_that_hangs_holds_nobody_up(serve):

@@ -22,15 +22,15 @@ def parts(server):
     """The processes of each jail: {init: (warden, [guests])}."""
     server.tree.look()
     found = {}
-    for number, pid in server.tree.inside():
+    for number, pid in server.tree.inside():    # each init before all guests
         stat = hosttree.stat_of(pid)
         if not stat:  # it has just ended
             continue
         parent = int(stat[1])
         if number == 1:
-            found.setdefault(pid, (parent, []))
-        else:
-            found.setdefault(parent, (None, []))[1].append(pid)
+            found[pid] = (parent, [])
+        elif parent in found:  # or its init has just ended
+            found[parent][1].append(pid)
     return found
 
 
