@@ -246,9 +246,10 @@ def test_clocks_begin_with_the_request(server):
 
 
 def test_a_lifetime_begins_with_the_request(serve):
-    server = serve("-s", "session.lifetime=2s", *LONG)
+    lifetime = int(3 * PATIENCE)
+    server = serve("-s", f"session.lifetime={lifetime}s", *LONG)
     server.await_rest()
-    time.sleep(2)
+    time.sleep(lifetime)
     assert server.run("6 * 7").json["result"] == 42
     server.await_rest()
     r = server.run("import time; time.sleep(60)").json
