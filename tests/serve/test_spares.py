@@ -256,7 +256,9 @@ def test_a_lifetime_begins_with_the_request(serve):
     assert r["limit"]["key"] == "session.lifetime", r
 
 
-def test_byte_by_byte_holds_nobody_up(server):
+def test_byte_by_byte_holds_nobody_up(serve):
+    server = serve(spare=4)     # all four begin at once
+    server.await_rest(4 * KINDS)
     code = "import os\nwhile True: os.write(1, b'x')"
     threads = [threading.Thread(target=server.run, args=(code,),
                                 kwargs={"timeout_ms": int(2000 * PATIENCE)})
