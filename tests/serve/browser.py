@@ -49,12 +49,13 @@ class Browser:
         for fd in (theirs_in, theirs_out, *high):
             os.close(fd)
         self.n, self.rest, self.session = 0, b"", None
-        self.console, self.asked, self.loaded = [], [], False
+        self.console, self.asked, self.loaded = [], [], set()
         target = self.call("Target.createTarget", url="about:blank")
         self.session = self.call("Target.attachToTarget", flatten=True,
                                  targetId=target["targetId"])["sessionId"]
         for domain in "Page", "Runtime", "Log", "Network", "DOM":
             self.call(domain + ".enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def receive(self):
         end = time.monotonic() + SECONDS
@@ -78,8 +79,8 @@ class Browser:
             self.console.append(str(said["exceptionDetails"]))
         elif method == "Network.requestWillBeSent":
             self.asked.append(said["request"]["url"])
-        elif method == "Page.loadEventFired":
-            self.loaded = True
+        elif method == "Page.lifecycleEvent" and said["name"] == "load":
+            self.loaded.add(said["loaderId"])
 
     def call(self, method, **params):
         self.n += 1
@@ -93,9 +94,9 @@ class Browser:
         return got["result"]
 
     def open(self, url):
-        self.loaded = False
         said = self.call("Page.navigate", url=url)
-        while not self.loaded and not said.get("errorText"):
+        # Not the empty page, which may be loaded behind this request.
+        while not said.get("errorText") and said["loaderId"] not in self.loaded:
             self.note(self.receive())
         return said.get("errorText")
 

@@ -16,7 +16,7 @@ import pytest
 
 import freeport
 import hosttree
-from client import SLOW, form_of, request
+from client import LONG, SLOW, form_of, request
 from proxied import ETC, PATH, change
 
 NAME = "cellblock.example.org"
@@ -128,7 +128,7 @@ def _kind(request):
 @pytest.fixture(name="proxy")
 def _proxy(kind, cb, serve):
     path = f"{cb.base}/s"
-    server = serve("-s", "serve.upload=8M", where=f"unix:{path}")
+    server = serve("-s", "serve.upload=8M", *LONG, where=f"unix:{path}")
     proxy = Proxy(cb, kind, path)
     proxy.server = server
     try:
