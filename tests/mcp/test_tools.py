@@ -87,7 +87,8 @@ def test_figures_are_pictures(cb):
     assert text_of(r) == "[]\n"
 
 
-def test_pictures_that_are_too_many_are_left_out(mcp):
+def test_pictures_that_are_too_many_are_left_out(cb):
+    mcp = Client(cb, "-t", "60s")
     big = ("import os, stat\nfor n in range(3, 1024):\n    try:\n"
            "        if not stat.S_ISFIFO(os.fstat(n).st_mode): continue\n"
            "    except OSError: continue\n"
