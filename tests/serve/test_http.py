@@ -274,9 +274,12 @@ def test_whoever_asks_for_nothing_makes_room(serve):
         assert b'"1\\n"' in read_all(running), "one that runs may stay"
 
 
-def test_idle_and_slow_clients_cost_a_descriptor(server):
+def test_idle_and_slow_clients_cost_a_descriptor(cb, serve):
+    # (a head has 20 seconds)
+    server = serve(env=hindered.slow(cb.base))
     fds = pathlib.Path(f"/proc/{server.process.pid}/fd")
     server.run("1")
+    server.await_rest()
     before = len(list(fds.iterdir()))
     with contextlib.ExitStack() as stack:
         slow = [stack.enter_context(server.connect()) for _ in range(1000)]
@@ -313,9 +316,11 @@ def test_bodies_share_a_memory_also_with_many_short_ones(serve):
         assert len(select.select(long, [], [], 0)[0]) <= 15
 
 
-def test_bodies_that_never_end_keep_nobody_out(serve):
+def test_bodies_that_never_end_keep_nobody_out(cb, serve):
     """Neither from a place nor from the memory that bodies share."""
-    server = serve("-s", "serve.clients=20", "-s", "serve.request=100K")
+    # (a body has a minute)
+    server = serve("-s", "serve.clients=20", "-s", "serve.request=100K",
+                   env=hindered.slow(cb.base))
     with contextlib.ExitStack() as stack:
         stalled = [stack.enter_context(server.connect()) for _ in range(19)]
         for s in stalled:

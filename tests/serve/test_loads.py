@@ -10,6 +10,7 @@ import struct
 
 import pytest
 
+import hindered
 import hosttree
 from client import SLOW, evaluation, form_of, read_all, request
 
@@ -188,8 +189,9 @@ LOADS = [silent, slow_heads, slow_bodies, slow_readers, half_closed, pipelines,
 
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("load", LOADS, ids=lambda f: f.__name__)
-def test_others_are_served_and_nothing_is_left(serve, load):
-    server = serve("-s", "serve.per_client=8")
+def test_others_are_served_and_nothing_is_left(cb, serve, load):
+    # (a head has 20 seconds, between whose bytes others run code)
+    server = serve("-s", "serve.per_client=8", env=hindered.slow(cb.base))
 
     def failed():
         return server.figures()['answers_total{status="5xx"}']
