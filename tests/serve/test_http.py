@@ -12,7 +12,8 @@ import pytest
 
 import hindered
 import hosttree
-from client import evaluation, read_all, request
+from client import LONG, evaluation, read_all, request
+from world import PATIENCE
 
 TYPE = "Content-Type: application/json"
 CHUNKED = "Transfer-Encoding: chunked"
@@ -262,11 +263,12 @@ def test_time_for_a_request_is_bounded(cb, serve):
 
 
 def test_whoever_asks_for_nothing_makes_room(serve):
-    server = serve("-s", "serve.clients=20")
+    server = serve("-s", "serve.clients=20", *LONG)
     with contextlib.ExitStack() as stack:
         running = stack.enter_context(server.connect())
-        running.sendall(evaluation("import time; time.sleep(3); print(1)",
-                                   "Connection: close"))
+        running.sendall(evaluation(
+            f"import time; time.sleep({3 * PATIENCE}); print(1)",
+            "Connection: close"))
         server.await_running()
         for _ in range(50):
             stack.enter_context(server.connect())
