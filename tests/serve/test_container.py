@@ -20,6 +20,7 @@ import pytest
 
 import hosttree
 import leaks
+from client import SLOW
 from world import IS_ROOT, WHOLE
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -353,13 +354,13 @@ def test_the_container_serves_and_ends_in_order(podman):
     hosttree.until(port, lambda: podman("logs", name), 50)
     request = urllib.request.Request(
         f"http://127.0.0.1:{port()[1]}/v1/execute",
-        json.dumps({"code": "print(6 * 7)"}).encode(),
+        json.dumps({"code": "print(6 * 7)", "timeout_ms": 60000}).encode(),
         {"Content-Type": "application/json"})
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request, timeout=50)
+        urllib.request.urlopen(request, timeout=SLOW)
     assert refused.value.code == 401
     request.add_header("Authorization", "Bearer swordfish")
-    with urllib.request.urlopen(request, timeout=50) as r:
+    with urllib.request.urlopen(request, timeout=SLOW) as r:
         assert json.load(r)["stdout"] == "42\n"
     podman("stop", "-t", "90", name)
     assert podman("inspect", "--format", "{{.State.ExitCode}}",

@@ -181,7 +181,7 @@ def test_a_jail_that_cannot_be_made_is_503(serve, cb):
 
 def test_many_at_once_are_served_or_refused(serve):
     """No answer is half of one while descriptors come and go."""
-    server = serve("-s", "serve.concurrent=4", spare=0)
+    server = serve("-s", "serve.concurrent=4", *LONG, spare=0)
     pid = server.process.pid
     server.await_rest(0)
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
