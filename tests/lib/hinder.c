@@ -22,8 +22,9 @@
  *	HINDER_MKDIRAT=NAME there is no room for a directory of that name
  *	HINDER_WRITE_MS=N   the disk is slow: a write of 8 KiB and more to a
  *	                    file takes N ms
- *	HINDER_ALARM_DEN=N  an alarm of alarm(2) waits for an Nth of the time
- *	HINDER_ALARM_NUM=N  and for N times as long
+ *	HINDER_ALARM_DEN=N  an alarm of alarm(2), of a minute or more, waits for an
+ *	                    Nth of the time
+ *	HINDER_ALARM_NUM=N  and any for N times as long
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -148,7 +149,9 @@ int setitimer(__itimer_which_t which, const struct itimerval *restrict t,
 
 unsigned alarm(unsigned seconds)
 {
-	int64_t us = seconds * INT64_C(1000000) * alarm_num / alarm_den;
+	/* One of seconds would strike what only waits for a processor. */
+	int64_t us = seconds * INT64_C(1000000) * alarm_num /
+		     (seconds >= 60 ? alarm_den : 1);
 	const struct itimerval soon = {
 		.it_value = {us / 1000000, us % 1000000}};
 
