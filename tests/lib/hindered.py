@@ -68,10 +68,15 @@ def without_directory(base, name):
 
 
 def slow_disk(base):
-    """An environment in which alarms come six times as soon, and each 16 KiB takes
-    25 ms: after 6.6 MB an alarm of a minute has come."""
+    """An environment in which the alarms of a minute and more come six times as
+    soon, and each 16 KiB takes 25 ms: after 6.6 MB one of a minute has come."""
     return {"LD_PRELOAD": _library(base), "HINDER_WRITE_MS": "25",
             "HINDER_ALARM_DEN": "6"}
+
+
+def slow_writes(base):
+    """An environment in which each 16 KiB that is written to a file takes 25 ms."""
+    return {"LD_PRELOAD": _library(base), "HINDER_WRITE_MS": "25"}
 
 
 def short_alarms(base):

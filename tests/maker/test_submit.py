@@ -442,11 +442,17 @@ def test_a_person_is_who_the_kernel_says(course, ann, bob):
     assert course.versions(ann) == [1] and course.versions(bob) == []
 
 
-def test_a_file_that_changes_meanwhile_is_not_handed_in(course, ann):
+def test_a_file_that_changes_meanwhile_is_not_handed_in(host):
+    """The disk takes seconds for it, in which the thread runs on a busy host,
+    too."""
+    slow = hindered.slow_writes(host.dir)
+    host.under = ["env", *(f"{k}={v}" for k, v in slow.items())]
+    host.start()
+    course, ann = Course(host), host.people[0]
     course.set("quota = 1G\n", policy=LOCKED + "[cell]\nbackground = run\n")
     s = ann.session().start()
     s.run("import threading, os")
-    s.run("_ = open('a', 'wb').write(bytes(20 << 20))")
+    s.run("_ = open('a', 'wb').write(bytes(2 << 20))")
     s.enter("def change():\n    while True:\n        os.utime('a')\n")
     s.wait_prompt()
     s.run("threading.Thread(target=change, daemon=True).start()")
