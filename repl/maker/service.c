@@ -242,6 +242,8 @@ static void reap(struct service *s)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		/* It may have become a warden since we looked. */
+		take_left(s);
 		spares_reap(&s->spares, pid);
 		if (pid == s->proctor)
 			s->proctor = 0;
