@@ -73,7 +73,8 @@ def test_sessions_that_have_all_they_may_have_are_named(lab, spare):
     s = login(ssh, ann).start()
     s.run("held = []")
     for _ in range(40):
-        if program(ssh, bob).returncode == 75:
+        # What has ended, or a spare in the making, may have memory for a moment.
+        if all(program(ssh, bob).returncode == 75 for _ in range(2)):
             break
         s.run("held.append(bytearray(b'x') * (8 << 20))")
     for said in refused(ssh, bob):
@@ -89,7 +90,8 @@ def test_sessions_that_have_all_they_may_have_are_named(lab, spare):
 def test_as_many_sessions_as_may_be_are_named(lab):
     host, ssh = lab
     ann, bob = makerhost.start(host, 0, REQUIRE + "[maker]\nsessions = 1\n")
-    login(ssh, ann).start()
+    # The first prompt may come before the jail, which has the place.
+    login(ssh, ann).start().run("1")
     for said in refused(ssh, bob):
         assert "all the sessions that it may have" in said
         assert "maker.sessions = 1" in said
