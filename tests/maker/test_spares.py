@@ -72,7 +72,8 @@ def test_a_first_cell_finds_its_tty_as_any_other(host, spare):
         # init.
         hosttree.until(lambda: sum(
             os.path.exists(f"/proc/{pid}/root/tmp/left")
-            for pid in hosttree.all_pids()) >= 4, "what Python loads")
+            for pid in hosttree.descendants(host.maker.pid)) >= 4,
+            "what Python loads")
     s = ann.session().start()
     text = s.run("import os; t = os.popen('stty -a </dev/tty').read().split();"
                  " os.path.exists('/tmp/left'), '-echo' in t, '-onlcr' in t")
@@ -379,6 +380,7 @@ def test_nothing_of_one_person_is_seen_by_the_next(host):
     s.run("import os; secret = 1; open('/home/s', 'w').close();"
           " open('/tmp/s', 'w').close(); open('/dev/shm/s', 'w').close();"
           " os.environ['S'] = '1'")
+    assert was_ahead(host)
     ready(host)
     t = bob.session().start()
     assert "([], False, False)" in t.run(
