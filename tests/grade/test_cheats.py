@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Submissions that cheat. Each has no points and the reason of that, the run
 ends, and the honest submission that is graded beside it has its points."""
+import contextlib
 import json
 
 import pytest
@@ -261,6 +262,13 @@ def memory_holds(pid, wanted):
     return False
 
 
+def still_holds(pid, wanted):
+    """The same of a process that may end meanwhile, and then holds nothing."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return memory_holds(pid, wanted)
+    return False
+
+
 @pytest.mark.root
 @pytest.mark.skipif(not world.IS_ROOT, reason="only root reads any memory")
 def test_no_process_but_the_grader_has_the_expected_output(cb):
@@ -276,7 +284,7 @@ def test_no_process_but_the_grader_has_the_expected_output(cb):
     for wanted in (f"{SECRET}-file".encode(), SECRET.encode()):
         assert memory_holds(p.pid, wanted)
         found = [pid for pid in tree.look() if pid != p.pid
-                 and memory_holds(pid, wanted)]
+                 and still_holds(pid, wanted)]
         assert not found, (wanted, describe(found))
     p.terminate()
     p.wait(timeout=30 * world.PATIENCE)
