@@ -201,7 +201,9 @@ def locked_server():
 
 @pytest.fixture(scope="session")
 def remote_server():
+    """A cell that waits outlasts several copies, on a busy host too."""
     yield from serve("[files]\nremote = yes\nmax_file = 4M\n"
+                     f"[cell]\ntimeout = {60 * PATIENCE:.0f}s\n"
                      "[home]\nsize = 8M\n[policy]\nlocked = yes\n")
 
 

@@ -191,6 +191,7 @@ def test_a_session_that_ends_ends_the_copy(remote_lab, here):
 @pytest.mark.sampled(2)
 def test_an_interrupted_copy_leaves_nothing_running(remote_lab, here):
     s = remote_lab.session().start()
+    s.run("1")          # it has all its processes
     with subprocess.Popen(
             [*remote_lab.argv("-T"), "scp -t x"], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
