@@ -71,11 +71,17 @@ def test_where_only_text_arrives_sessions_are_listed_and_ended(locked_lab):
     second.run("x = 41")
     r = locked_lab.run("1 + 1")
     assert r.returncode == 75 and b"ssh HOST end ID" in r.stderr, r
-    r = locked_lab.run("sessions")
-    rows = r.stdout.decode().splitlines()
-    assert r.returncode == 0 and rows[0].startswith("ID"), r
-    assert [row.split()[:3] for row in rows[1:]] == [
-        [n, locked_lab.user.pw_name, "127.0.0.1"] for n in "12"], rows
+    wanted = [[n, locked_lab.user.pw_name, "127.0.0.1"] for n in "12"]
+
+    def listed():
+        """The list does not wait for a session that is slow to answer."""
+        r = locked_lab.run("sessions")
+        rows = r.stdout.decode().splitlines()
+        assert r.returncode == 0 and rows[0].startswith("ID"), r
+        assert len(rows) == 3, rows
+        return [row.split()[:3] for row in rows[1:]] == wanted
+
+    hosttree.until(listed, "both sessions in the list")
     r = locked_lab.run("end", "7")
     assert r.returncode == 1 and b"there is no session 7" in r.stderr, r
     assert b"ssh HOST sessions lists them" in r.stderr, r
