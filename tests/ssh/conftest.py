@@ -131,10 +131,14 @@ class Account:
         return s
 
     def another(self, *command):
-        """A new session beside those that are offered."""
+        """A new session beside those that are offered. One that is slow to answer
+        is not offered: without any a new one begins at once."""
         s = self.session(*command)
-        s.expect(r"Enter\s+(alone\s+)?for\s+a\s+new\s+one")
-        s.type("\r")
+        offer = re.compile(r"Enter\s+(alone\s+)?for\s+a\s+new\s+one")
+        s.wait(lambda: s.at_prompt() or offer.search(s.screen_text()),
+               "an offer, or a prompt")
+        if not s.at_prompt():
+            s.type("\r")
         return s.start()
 
     def processes(self):
