@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -66,8 +67,13 @@ def _shares(host):
 
 
 def in_place(host, n):
-    hosttree.until(lambda: len(places(host)) == n, f"{n} sessions")
-    return places(host)
+    found = []
+
+    def are_there():
+        found[:] = places(host)
+        return len(found) == n
+    hosttree.until(are_there, f"{n} sessions")
+    return found
 
 
 def test_all_sessions_of_a_person_have_one_share(shares):
@@ -176,18 +182,24 @@ CROWD = ("import os, time\nif True:\n"
          "    except OSError: pass\n")
 
 
-def freezer(host, who):
-    """The state of the guests in the freezer of the person's session."""
+def guests(host, who):
+    """The processes of Python in the person's session."""
     names = ids(host)
     for pid in hosttree.mine():
         status = hosttree.status_of(pid)
         if names.get(int(status.get("Uid", "-1").split()[0])) == who.name and \
                 status.get("Name") == "python3":
-            for c in hosttree.cgroups_of(pid):
-                for name in "freezer.state", "cgroup.events":
-                    path = pathlib.Path(c, name)
-                    if path.parent.name == "guests" and path.exists():
-                        return path
+            yield pid
+
+
+def freezer(host, who):
+    """The state of the guests in the freezer of the person's session."""
+    for pid in guests(host, who):
+        for c in hosttree.cgroups_of(pid):
+            for name in "freezer.state", "cgroup.events":
+                path = pathlib.Path(c, name)
+                if path.parent.name == "guests" and path.exists():
+                    return path
     return None
 
 
@@ -201,8 +213,7 @@ def test_a_crowd_runs_in_turns_and_ends_as_any_cell(shares):
     s = ann.session("-t", "100s").start()
     s.run("x = 41")
     s.enter(CROWD.format(nap=1000) + "\n")
-    hosttree.until(lambda: freezer(host, ann), "the guests", 30)
-    found = freezer(host, ann)
+    found = hosttree.until(lambda: freezer(host, ann), "the guests", 30)
     for _ in range(3):
         hosttree.until(lambda: is_frozen(found), "a rest", 30)
         hosttree.until(lambda: not is_frozen(found), "a turn", 30)
@@ -231,9 +242,18 @@ def test_few_processes_never_rest(shares):
     s = ann.session("-t", "100s").start()
     s.enter("import os, time\nfor i in range(8):\n"
             "  if not os.fork():\n    while True: pass\n\nwhile True: pass\n")
-    hosttree.until(lambda: freezer(host, ann), "the guests", 30)
-    found = freezer(host, ann)
-    assert not any(is_frozen(found) for _ in range(2000))
+    found = hosttree.until(lambda: freezer(host, ann), "the guests", 30)
+
+    def computing():
+        return [t for t in map(hosttree.ticks_of, guests(host, ann)) if t]
+    # Until the cell begins they are frozen, as at every prompt.
+    hosttree.until(lambda: len(computing()) > 8, "the loops", 30)
+    began, used = time.monotonic(), sum(computing())
+
+    def has_gone_on():
+        assert not is_frozen(found)
+        return time.monotonic() > began + 1 and sum(computing()) > used
+    hosttree.until(has_gone_on, "more of the loops", 30)
     s.type("\x03")
     s.wait_prompt()
 
