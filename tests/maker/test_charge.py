@@ -41,6 +41,19 @@ def wardens():
             and hosttree.status_of(pid).get("NSpid", "0 0").count("\t") == 0}
 
 
+def await_wardens(n=1, others=()):
+    """So many that are not among the others. For a moment the helper process of
+    one has its name still."""
+    found = set()
+
+    def are_there():
+        found.clear()
+        found.update(wardens().difference(others))
+        return len(found) == n
+    hosttree.until(are_there, f"{n} wardens")
+    return found
+
+
 def leaf_of(pid, controller):
     """The cgroup of a process, as it is seen here."""
     text = pathlib.Path(f"/proc/{pid}/cgroup").read_text()
@@ -76,8 +89,7 @@ def test_a_warden_is_in_a_leaf_of_its_session(ann, bob):
     mine, theirs = ann.session().start(), bob.session().start()
     for s in mine, theirs:
         s.run("1")
-    found = wardens()
-    assert len(found) == 2
+    found = await_wardens(2)
     for controller in "memory", "pids", "cpu":
         places = {leaf_of(pid, controller) for pid in found}
         assert {p.name for p in places} == {"warden"}
@@ -87,9 +99,9 @@ def test_a_warden_is_in_a_leaf_of_its_session(ann, bob):
             == {p.parent for p in places}
     # The helper process of a warden follows it.
     mine.run("import time; time.sleep(0.5)")
-    helpers = [pid for pid in of_jails()
-               if hosttree.status_of(pid).get("Name") == "cellblock-help"]
-    assert helpers
+    helpers = hosttree.until(lambda: [
+        pid for pid in of_jails()
+        if hosttree.status_of(pid).get("Name") == "cellblock-help"], "the helper")
     for pid in helpers:
         assert leaf_of(pid, "memory").name == "warden"
     mine.leave()
@@ -111,7 +123,7 @@ print(f.got, f.held(), flush=True)
 sys.stdin.readline()
 """)
     got, held = map(int, asker.stdout.readline().split())
-    warden, = wardens()
+    warden, = await_wardens()
     session = leaf_of(warden, "memory").parent
     # The control: they were long.
     assert got + held > (often - 1) * 11 * MIB, (got, held)
@@ -139,7 +151,7 @@ print('asked', flush=True)
 sys.stdin.readline()
 """)
     assert asker.stdout.readline() == "asked\n"
-    warden, = wardens()
+    warden, = await_wardens()
     session = leaf_of(warden, "memory").parent
     assert charged(session) < 96 * MIB
     s = bob.session().start()
@@ -158,7 +170,7 @@ def test_requests_are_paid_for_by_the_session(maker, ann):
     cores than it may have."""
     asker = ann.python(LISTS)
     assert asker.stdout.readline() == "go\n"
-    warden, = wardens()
+    warden, = await_wardens()
     session = leaf_of(warden, "cpu").parent
 
     def used():
@@ -178,7 +190,7 @@ def test_a_warden_over_its_memory_ends_no_session_but_its_own(maker, ann, bob):
     """Its leaf has a limit, which is lowered here: no front end gets there."""
     theirs = bob.session().start()
     theirs.run("x = 41")
-    others = wardens()
+    others = await_wardens()
     asker = ann.python(HEAD + """
 f = front.Front()
 f.fill()
@@ -190,7 +202,7 @@ while True:
     f._receive()
 """)
     assert asker.stdout.readline() == "listed\n"
-    warden, = wardens() - others
+    warden, = await_wardens(1, others)
     leaf = leaf_of(warden, "memory")
     limit, = [leaf / name for name in ("memory.limit_in_bytes", "memory.max")
               if (leaf / name).exists()]
@@ -199,8 +211,7 @@ while True:
     out, err = asker.communicate("\n", timeout=60 * PATIENCE)
     assert "the warden is gone" in err, (out, err)
     assert theirs.run("x + 1").startswith("42")
-    # One of an earlier test may have ended meanwhile.
-    assert wardens() <= others
+    assert await_wardens() == others
     hosttree.wait_removed(lambda: hosttree.cgroups() & {str(leaf.parent)})
     control(ann)
     theirs.leave()
@@ -216,13 +227,13 @@ def test_the_memory_of_all_costs_nobody_their_warden(maker, ann, bob):
     mine, theirs = ann.session().start(), bob.session().start()
     theirs.run("x = 41")
     mine.run("y = 5")
-    found = wardens()
+    found = await_wardens(2)
     inits = {pid for pid in jails()
              if hosttree.status_of(pid).get("Name") == "cellblock-init"}
-    assert len(found) == 2 and len(inits) == 2
+    assert len(inits) == 2
     assert max(map(score, found)) + 100 <= min(map(score, inits))
     mine.run("z = b'z' * 300_000_000")
-    assert wardens() == found
+    assert await_wardens(2) == found
     assert theirs.run("x + 1").startswith("42")
     assert mine.run("y").startswith("5")
     mine.leave()
