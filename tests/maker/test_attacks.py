@@ -450,7 +450,7 @@ ask()
     control(ann)
     after, fds_after = size()
     assert fds_after == fds
-    assert after <= rss + 512, (rss, after)
+    assert after <= rss + (512 << 10), (rss, after)
 
 
 def test_sessions_do_not_need_the_maker(maker, ann, bob):
