@@ -403,10 +403,11 @@ sys.stdin.read()
 
 @pytest.mark.limit(180)
 def test_a_crowd_has_sessions_or_is_told_that_there_are_too_many(host):
-    host.policy("[maker]\nsessions = 4\n")
+    host.policy("[maker]\nsessions = 4\n[cell]\ntimeout = 60s\n")
     host.start()
     asked = [p.popen("-s", "session.maker=require", "-c",
-                     "import time; print(1, flush=True); time.sleep(2)")
+                     "import time; print(1, flush=True); "
+                     f"time.sleep({2 * PATIENCE})")
              for _ in range(12) for p in host.people]
     got = []
     for p in asked:
