@@ -186,9 +186,9 @@ def begin(host, kernel=()):
     hosttree.until(lambda: len(host.children()) == 1, "one that waits")
 
 
-def is_asked(person, seconds=8):
+def is_asked(person, seconds=8 * LATE):
     """Somebody gets a session from the maker, at the first try, and sooner than
-    the alarms of its children (10 s) could make room."""
+    the alarms of its children (10 s, and begin() has them late) could make room."""
     assert person.asks(HEAD + "print(order.ask(order.order(), "
                        f"seconds={seconds})[0])") == "True\n"
 
@@ -229,7 +229,7 @@ last_words(say)
                    "the asker's end")
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
-    is_asked(bob, 8 * LATE)
+    is_asked(bob)
     hosttree.until(lambda: len(host.children()) == 1, "the end of all", 8)
     assert asker.poll() is None
     asker.communicate("")
@@ -300,18 +300,18 @@ def test_an_id_without_an_account_gets_none(maker, ann):
     assert not maker.said().count("as host id")
 
 
-def test_ids_without_an_account_hold_no_place(maker, bob):
+def test_ids_without_an_account_hold_no_place(host):
     """They say nothing, and would be waited for."""
-    hosttree.until(lambda: len(maker.children()) == 1, "one that waits")
-    stopped = [maker.maker.pid, *maker.children()]
+    begin(host)
+    stopped = [host.maker.pid, *host.children()]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
-    many = maker.root().python(
+    many = host.root().python(
         CROWD + "print(len(crowd(4)), flush=True)\nsys.stdin.read()")
     assert many.stdout.readline() == "800\n"
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
-    is_asked(bob)
+    is_asked(host.people[1])
     assert many.poll() is None
     many.communicate("")
 
@@ -336,7 +336,7 @@ print(sum('too many requests' in s for s in said), flush=True)
     mount("umount", "-l")
     assert many.returncode == 0 and int(out) >= len(NOBODYS) - 32, (out, err)
     hosttree.until(lambda: len(maker.children()) == 1, "their alarms", 40)
-    is_asked(bob)
+    is_asked(bob, 8 * PATIENCE)
 
 
 def test_who_is_not_allowed_gets_none(maker, ann, bob):
