@@ -29,11 +29,18 @@ def _exam(host):
 
 
 def await_notes(host, n):
-    """Wait until so many sessions have a note: the ids of their users."""
+    """Wait until so many sessions have a note: the ids of their users. One that
+    is being written has another name."""
     place = pathlib.Path(
         f"/proc/{host.holder.pid}/root/run/cellblock/sessions")
-    hosttree.until(lambda: len(list(place.glob("*"))) == n, f"{n} notes")
-    return {int(p.name) for p in place.glob("*")}
+    found = set()
+
+    def are_there():
+        found.clear()
+        found.update(int(p.name) for p in place.glob("[0-9]*"))
+        return len(found) == n
+    hosttree.until(are_there, f"{n} notes")
+    return found
 
 
 # ---- what is handed in ----
