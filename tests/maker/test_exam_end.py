@@ -76,7 +76,7 @@ def test_without_the_maker_all_is_handed_in_and_receipts_are_missing(
         host, exam):
     begin(host)
     ann = host.people[0]
-    exam.set(-60, 14)
+    exam.set(-60, soon(14))
     s = ann.session().start()
     write(s, "a.py", "a")
     host.kill()
