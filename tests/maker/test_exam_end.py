@@ -316,8 +316,9 @@ def test_no_command_is_missing_however_it_is_called(host, exam):
     """Parts of commands, and refused ones, are not missing either."""
     ann, s = exam.sit()
     write(s, "notes.txt", "by heart")
+    row = s.screen.here()
     s.type("  :show notes.txt\r")
-    s.wait_prompt()
+    s.wait(lambda: s.screen.here() > row and s.at_prompt(), "the next prompt")
     lines = ["%less notes.txt", "len?", "%hist", "%who?",
              "history by", "%nothing of that name", "%store it",
              ":doc " + "(" * 1100 + "end", ":watch 6 * 7 + 0x1b"]
