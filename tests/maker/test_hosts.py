@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -192,8 +193,9 @@ class Lab:
 
     def all_are_up(self):
         assert self.proxy.poll() is None, (self.dir / "proxy.log").read_text()
-        return self.admin.exists() and \
-            all(self.state_of(n) == "UP" for n in NAMES)
+        with socket.socket(socket.AF_UNIX) as s:    # it is there before it listens
+            listens = s.connect_ex(str(self.admin)) == 0
+        return listens and all(self.state_of(n) == "UP" for n in NAMES)
 
     def ssh(self, n, *options, port=22):
         """Student `n` comes from an address of the student's own, and knows one
