@@ -143,6 +143,7 @@ def test_a_file_and_a_module_and_standard_input(host, spare):
     ready(host, spare * KINDS)
     r = ann.run("-m", "json.tool", stdin=b'{"a":1}')
     assert r.text == '{\n    "a": 1\n}\n', r
+    assert was_ahead(host, 2) == bool(spare)
     ready(host, spare * KINDS)
     r = ann.run("-", "x", stdin=b"import sys; print(sys.argv)")
     assert r.text == "['-', 'x']\n", r
