@@ -231,8 +231,8 @@ def test_f3_takes_a_paste_that_the_terminal_does_not_mark(cb):
     assert "(paste)         return {\n(paste)             1: n}" in \
         s.screen_text()
     s.type(F3)
-    s.expect(">>> def f")
-    assert "(paste)" not in s.screen_text()
+    s.wait(lambda: ">>> def f" in s.screen_text() and
+           "(paste)" not in s.screen_text(), "the marks to go")
     s.type("\r")
     s.wait_prompt()
     assert s.run("f(5), f(0)") == "({1: 5}, 0)"
