@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from world import PATIENCE
+
 
 def test_a_narrow_terminal_works(cb):
     s = cb.session(size=(6, 20))
@@ -98,7 +100,9 @@ def test_a_dumb_terminal_gets_a_new_prompt_after_background_output(cb):
 
 def test_type_ahead_is_shown_at_a_dumb_prompt(cb):
     s = cb.session(env={"TERM": "dumb"})
-    row = s.enter("import time; print('go'); time.sleep(0.5)")
+    # What comes behind the end of the cell is echoed before the prompt.
+    wait = min(2 * PATIENCE, 5)     # the cell has ten seconds
+    row = s.enter(f"import time; print('go'); time.sleep({wait})")
     s.expect_since(row, "^go")
     s.type("x = 1\rx = 2")
     s.expect(r"^>>> x = 1\n>>> x = 2$")
