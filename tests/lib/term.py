@@ -307,6 +307,18 @@ class Session:
                 pass
         raise NotSeen(self.picture())
 
+    def complete(self, line):
+        """Press Tab until the row of the cursor is `line`. On a busy host Python,
+        or its copy, may have too little time to answer at once."""
+        for _ in range(9):
+            self.type("\t")
+            try:
+                return self.wait(lambda: self.screen.cursor_row() == line,
+                                 f"Tab to make it {line!r}", 3)
+            except NotSeen:
+                pass
+        raise NotSeen(self.picture())
+
     # ---- the end ----
 
     def leave(self, deadline=None):

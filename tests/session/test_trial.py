@@ -103,8 +103,8 @@ def test_an_expression_is_evaluated_and_nothing_stays(evil):
     # The controls: harmless ones are evaluated, and each of the others would
     # have changed something in a cell.
     evil.run("e = Evil(lambda: 'text')")
-    evil.type("e.q.upp\t")
-    evil.wait(lambda: evil.screen.cursor_row() == ">>> e.q.upper", "e.q.upper")
+    evil.type("e.q.upp")
+    evil.complete(">>> e.q.upper")
     evil.type("\x03")
     evil.wait_prompt()
     evil.run("for f in writes, appends, unlinks, makes, maps, binds, sends: f()")
@@ -124,10 +124,11 @@ def test_what_takes_too_long_is_said_and_typing_goes_on(evil):
 def test_questions_and_signatures_of_expressions(evil):
     evil.run("def f(speed, *, wide=False):\n    'how fast'\n    return x\n")
     evil.run("e = Evil(lambda: f)")
-    assert "how fast" in evil.run("e.q?")
-    assert "how fast" in evil.run("[e.q][0]?")
-    assert "return x" in evil.run("e.q??")
-    assert evil.run("Evil(lambda: 1 / 0).q?") == "ZeroDivisionError: division by zero"
+    for question, answer in (
+            ("e.q?", "how fast"), ("[e.q][0]?", "how fast"), ("e.q??", "return x"),
+            ("Evil(lambda: 1 / 0).q?", "^ZeroDivisionError: division by zero$")):
+        # On a busy host the copy may have too little time to answer at once.
+        hosttree.until(lambda: re.search(answer, evil.run(question)), question)
     evil.run("e = Evil(loops)")
     assert "e.q takes longer than 150 ms" in evil.run("e.q?")
     # A long one is named by its first 48 bytes, without half a character.
@@ -141,11 +142,16 @@ def test_where_memory_is_short_only_what_needs_no_copy_completes(cb):
     s = cb.session("-M", "128M", size=(24, 100))
     s.run("class C:\n    def __getattr__(self, n): return 'text'\n")
     s.run("c = C(); c.mine = 1; kept = bytearray(105 << 20)")
-    s.type("c.mi\t")
-    s.wait(lambda: s.screen.cursor_row() == ">>> c.mine", "c.mine")
+    s.type("c.mi")
+    s.complete(">>> c.mine")
     s.type("\x03")
     s.wait_prompt()
-    assert "upper" not in tab(s, "c.q.")
+
+    def is_refused():
+        """On a busy host what a cell holds may be known only after the next."""
+        s.run("_ = sum(range(10 ** 6))")
+        return "upper" not in tab(s, "c.q.")
+    hosttree.until(is_refused, "no copy to complete")
 
 
 def test_columns_complete_and_no_files_name(cb):
@@ -156,8 +162,7 @@ def test_columns_complete_and_no_files_name(cb):
     s.run("df = Frame()")
     for typed, wanted in (("df['co", "df['column']"), ("df[['row', 'co", "df[['row', 'column'"),
                           ("open('co", "open('co.csv'"), ("df['x", "df['x")):
-        s.type(typed + "\t")
-        s.wait(lambda: s.screen.cursor_row() == ">>> " + wanted,
-               f"{typed!r} to become {wanted!r}")
+        s.type(typed)
+        s.complete(">>> " + wanted)
         s.type("\x03")
         s.wait_prompt()
