@@ -80,7 +80,7 @@ TABLE = [
 @pytest.mark.parametrize("args, status", TABLE,
                          ids=[" ".join(args) for args, _ in TABLE])
 def test_each_option_ends_with_the_status_of_the_manual(cb, args, status):
-    (cb.work / "good.conf").write_text("[cell]\ntimeout = 5s\n")
+    (cb.work / "good.conf").write_text("[cell]\ntimeout = 50s\n")
     (cb.work / "wrong.conf").write_text("[cell]\ntimeout = soon\n")
     r = cb.run(*(a.format(good="good.conf", wrong="wrong.conf")
                  for a in args), stdin="")

@@ -270,13 +270,14 @@ def test_a_line_for_input_goes_to_the_prompt_when_its_cell_dies(session):
 
 
 def test_a_time_limit_ends_a_line_for_input(cb):
-    s = cb.session("-s", "cell.timeout=2s")
+    limit = int(2 * PATIENCE)
+    s = cb.session("-s", f"cell.timeout={limit}s", "-s", "cell.grace=20s")
     s.run("import threading")
     row = ask(s, f"t = threading.Timer({SOON}, exec, ['while True: pass']);"
               " t.daemon = True; t.start(); input('? ')")
     s.type("'kept'")
     shows(s, "? 'kept'")
-    s.expect_since(row, "time limit: 2 s", 30)
+    s.expect_since(row, f"time limit: {limit} s", 30)
     s.wait(lambda: s.screen.cursor_row() == ">>> 'kept'", "the line")
     s.type("\r")
     s.expect_since(row, "^'kept'$")

@@ -9,6 +9,7 @@ import pytest
 
 from figures import needs
 from graphics import Graphics, pixels, png
+from hindered import slow
 
 HALF = "\N{UPPER HALF BLOCK}"
 FRAME = "¦ [figure %d · %dx%d · :download figure-%d.png]"
@@ -137,7 +138,7 @@ def test_the_terminal_is_asked_once_and_not_before_a_picture(cb):
 
 def test_keys_typed_while_the_terminal_is_asked_stay_keys(cb):
     """The answers stand in the middle of what is typed."""
-    s = drawing(cb, "kitty", hold=True)
+    s = drawing(cb, "kitty", hold=True, env=slow(cb.base))
     s.enter("import sys; sys.displayhook(Flag()); x = input()")
     s.wait(lambda: "c" in s.graphics.asked, "the questions")
     s.type("a\x1b[")
@@ -191,7 +192,7 @@ def test_an_answer_that_is_cut_by_the_end_of_a_cell_is_no_input(cb):
 @pytest.mark.parametrize("way", [None, "kitty", "sixel"])
 @pytest.mark.parametrize("size", [(24, 80), (10, 30), (3, 20)])
 def test_a_picture_that_is_too_large_is_made_smaller(cb, way, size):
-    s = drawing(cb, way)
+    s = drawing(cb, way, PATIENT)
     s.resize(*size)
     out = s.run("Flag(2000, 1000)")
     assert re.sub(r"\n¦ *", " ", out).rstrip().endswith("figure-1.png]")
@@ -433,7 +434,7 @@ KINDS = {   # what a row says, depth, colour, bytes beside; the first pixel
 def test_show_draws_an_image_file(cb, name):
     """With and without Pillow the pixels are the same."""
     row, depth, colour, extra, first = KINDS[name]
-    s = drawing(cb, "kitty", flag=False)
+    s = drawing(cb, "kitty", PATIENT, flag=False)
     put(cb, s, "a b.png", png(2, 3, row, colour, depth, extra))
     out = s.run(":show 'a b.png'")
     assert out.split("\n")[-1] == "¦ [a b.png · 2x3]"
@@ -469,7 +470,7 @@ DAMAGED = {
 @pytest.mark.parametrize("pillow", [True, False])
 def test_a_damaged_image_is_said_to_be_one(cb, name, pillow):
     data, said = DAMAGED[name]
-    s = drawing(cb, "kitty", flag=False)
+    s = drawing(cb, "kitty", PATIENT, flag=False)
     put(cb, s, "x.png", data)
     if not pillow:
         without_pillow(s)
