@@ -62,7 +62,9 @@ def test_ctrl_c_reaches_a_child(session):
 def test_ctrl_c_three_times_ends_a_cell_that_swallows_it(cb):
     s = cb.session("--set", "cell.timeout=50s", "--set", "cell.cpu=50s")
     s.run("kept = 'yes'")
-    row = s.enter("print('on')\n" + SWALLOW)
+    # An exception may come between two rounds of a loop, where nothing catches it.
+    row = s.enter("import signal, time\nsignal.signal(2, lambda *_: None)\n"
+                  "print('on')\nwhile True: time.sleep(99)")
     s.expect_since(row, "^on")
     for _ in range(3):
         s.type("\x03")
@@ -96,8 +98,8 @@ def test_time_limit_kills_a_cell_that_swallows_the_interrupt(cb):
 
 
 def test_a_killed_cell_shows_where_it_was(cb):
-    s = cb.session("--set", "cell.timeout=2s", "--set", "cell.grace=2s",
-                   size=(90, 100))
+    s = cb.session("--set", f"cell.timeout={2 * SECONDS}s", "--set",
+                   "cell.grace=2s", size=(90, 100))
     s.run("import threading, time\ne = threading.Event()\n"
           "for i in range(9): threading.Thread(target=e.wait).start()")
     out = s.run("def deep(n):\n    if n: deep(n - 1)\n    while True:\n"
@@ -115,8 +117,8 @@ def test_a_killed_cell_shows_where_it_was(cb):
 
 
 def test_where_a_killed_cell_was_names_the_cells_before_it(cb):
-    s = cb.session("--set", "cell.timeout=2s", "--set", "cell.grace=2s",
-                   size=(40, 100))
+    s = cb.session("--set", f"cell.timeout={2 * SECONDS}s", "--set",
+                   "cell.grace=2s", size=(40, 100))
     s.run("import time\ndef stuck(f):\n    while True:\n"
           "        try: f(9)\n        except BaseException: pass")
     for i in range(8):
@@ -205,7 +207,7 @@ def test_a_fork_bomb_is_stopped_and_the_session_goes_on(cb):
     out = s.run("import os\nwhile True: os.fork()", 40)
     assert "Resource temporarily unavailable" in out, out
     # Children that were stopped before they could exit do so in the next cell.
-    assert s.run("40 + 2").endswith("42")
+    assert "42" in s.run("40 + 2").split("\n")
     # On a busy host one cell may be too short for that.
     hosttree.until(lambda: s.run("40 + 2") == "42", "the end of the children")
 
@@ -316,11 +318,11 @@ def assert_no_cpu_at_the_prompt(s, t):
 
     def settled():
         """Whether the checkpoint is taken and the jail is stopped: no
-        guest runs during some typing. A jail that runs on never gets
-        there."""
+        guest runs, or waits for a processor, during some typing. A jail that
+        runs on never gets there."""
         before[0] = t.guests_ran()
         type_slowly(s, "and then ")
-        return t.guests_ran() == before[0]
+        return t.nothing_runs() and t.guests_ran() == before[0]
 
     hosttree.until(settled, "the jail to be stopped")
     # No call: its parameters would be asked for.
@@ -476,10 +478,10 @@ NO_FILES = "the jail has no host files · :upload "
     ("open('none')", ""), ("open('../none')", ""), ("open('')", ""),
     ("open('/srv/' + 'a' * 300)", ""), ("open('/srv/a\\x1b[2Jb')", ""),
     ("open('/srv/a\\0b')", ""), ("1/0", ""), ("raise OSError(2)", "")])
-def test_a_wall_of_the_jail_is_named_below_the_error(session, cell, said):
-    out = session.run(cell)
-    assert hint(out) == said
-    assert hint(session.run("1/0")) == ""
+def test_a_wall_of_the_jail_is_named_below_the_error(cb, cell, said):
+    s = cb.session(*UNHURRIED)      # some import much
+    assert hint(s.run(cell)) == said
+    assert hint(s.run("1/0")) == ""
 
 
 def test_a_file_of_the_working_directory_is_one_command_away(cb):
