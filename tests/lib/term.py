@@ -218,6 +218,10 @@ class Session:
         self.wait(lambda: self.all_text().count(text) >= self.notices[limit],
                   f"notice {self.notices[limit]} of the {limit} limit")
 
+    def forget_notices(self, limit):
+        """wait_notice() is to wait for none of those that were shown already."""
+        self.notices[limit] = self.all_text().count(f"s: {limit} limit")
+
     # ---- cells ----
 
     def enter(self, cell):
