@@ -439,10 +439,10 @@ static void on_kill_fork(struct pid1 *p, const struct wire_init *m)
 	int n = 1 + p->ncheckpoints;
 
 	memcpy(keep + 1, p->checkpoints, sizeof(p->checkpoints));
-	child = sweep_newest_child(&p->sweep, getpid(), m->within_ms, keep, n);
+	child = sweep_newest_child(&p->sweep, getpid(), m->since_ms, keep, n);
 	if (child == 0 && p->live > 0)
 		child = sweep_newest_child(
-			&p->sweep, p->live, m->within_ms, keep, n);
+			&p->sweep, p->live, m->since_ms, keep, n);
 	if (child > 1)
 		kill(child, SIGKILL);
 }

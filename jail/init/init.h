@@ -402,9 +402,9 @@ void sweep_continue(void);
 int sweep_kill(
 	struct sweep *s, const int32_t *keep, int nkeep, int32_t *killed);
 
-/* The newest child of `parent` that was started in the last `ms`, without
- * `keep`. 0 if there is none, or no /proc. */
-pid_t sweep_newest_child(struct sweep *s, pid_t parent, int64_t ms,
+/* The newest child of `parent` that was started at `since_ms` or later,
+ * without `keep`. 0 if there is none, or no /proc. */
+pid_t sweep_newest_child(struct sweep *s, pid_t parent, int64_t since_ms,
 	const pid_t *keep, int nkeep);
 
 #endif

@@ -318,14 +318,14 @@ struct newest {
 	uint64_t started; /* at first the earliest start; then that of `pid` */
 };
 
-/* The time `ms` ago in the ticks of /proc. Two ticks earlier, because /proc
- * rounds down and the clock is read later. */
-static uint64_t ticks_before(int64_t ms)
+/* A time of now_ms() in the ticks of /proc. Two ticks earlier, because /proc
+ * rounds down and one clock is read later. */
+static uint64_t ticks_at(int64_t ms)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_BOOTTIME, &t);
-	ms = t.tv_sec * 1000 + t.tv_nsec / 1000000 - ms;
+	ms += t.tv_sec * 1000 + t.tv_nsec / 1000000 - now_ms();
 	return (uint64_t)(ms * sysconf(_SC_CLK_TCK) / 1000 - 2);
 }
 
@@ -353,14 +353,14 @@ static int64_t look_for_newest(void *arg)
 	return n->pid;
 }
 
-pid_t sweep_newest_child(
-	struct sweep *s, pid_t parent, int64_t ms, const pid_t *keep, int nkeep)
+pid_t sweep_newest_child(struct sweep *s, pid_t parent, int64_t since_ms,
+	const pid_t *keep, int nkeep)
 {
 	struct newest n = {.proc_fd = s->proc_fd,
 		.parent = parent,
 		.keep = keep,
 		.nkeep = nkeep,
-		.started = ticks_before(ms)};
+		.started = ticks_at(since_ms)};
 
 	int64_t pid = 0;
 

@@ -156,7 +156,7 @@ static void unhang_guest(struct checkpoints *c, int64_t asked_ms)
 {
 	c->skip = SKIP_FIRST;
 	c->skip_why = NO_CHECKPOINT_FAILED;
-	link_ask_unhang(c->link, now_ms() - asked_ms);
+	link_ask_unhang(c->link, asked_ms);
 }
 
 /* The host was too busy: the copy is given up, and the next cell has one. */

@@ -137,7 +137,7 @@ enum wire_init_type {
 	INIT_RESUME, /* continue pids[0] and make it the foreground group */
 	INIT_CHECKPOINTS,
 	INIT_DISCARD,	  /* kill `pids`: checkpoints given up */
-	INIT_KILL_FORK,	  /* kill a copy that hangs, started within_ms ago */
+	INIT_KILL_FORK,	  /* kill a copy that hangs, made since_ms or later */
 	INIT_FOREGROUND,  /* make the live guest the foreground group again */
 	INIT_WRITE_STACK, /* send pids[0] the stack signal */
 	INIT_LEASE,	  /* fds: a sealed struct spec_lease */
@@ -166,11 +166,11 @@ struct wire_init {
 	int32_t killed;		 /* STOPPED, KILLED: processes */
 	int32_t unseen;		 /* STOPPED: not all could be looked at */
 	int32_t all_gone;	 /* KILLED; DIED: init is alone */
-	int32_t within_ms;	 /* KILL_FORK */
 	int32_t no_proc;	 /* BUILT: the jail has no /proc */
 	int32_t shared;		 /* BUILT: it shares inodes with the host */
 	int32_t deaf;		 /* BUILT: guests cannot ask init */
 	uint32_t seq;		 /* of a request, repeated in its answer */
+	int64_t since_ms;	 /* KILL_FORK: as now_ms() */
 	uint64_t ns_dev, ns_ino; /* BUILT: the jail's pid namespace */
 	struct err err;
 };

@@ -44,7 +44,7 @@ struct text_table;
 /* ---- the wire ---- */
 
 #define ATTACH_MAGIC 0x6b626c63u /* never changes */
-#define ATTACH_VERSION 3	 /* wire 6aa58911 */
+#define ATTACH_VERSION 3	 /* wire ca92968c */
 #define ATTACH_TEXT 512
 /* The namespace, standard input, output and errors, and the terminal opened
  * again for output without blocking (optional). */

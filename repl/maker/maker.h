@@ -48,7 +48,7 @@ struct spares_shared;
 /* Add 1 when the message changes, or what a front end and its warden say to
  * each other (jail/wire/wire.h): after an upgrade a maker of before may make
  * wardens for front ends of the new program. */
-#define ORDER_VERSION 10 /* wire 6aede14f */
+#define ORDER_VERSION 10 /* wire 4d012904 */
 
 struct order {
 	uint32_t version;

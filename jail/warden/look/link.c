@@ -419,9 +419,9 @@ int link_ask_pid(struct link *l, enum wire_init_type type, int32_t pid)
 	return send_init(l, &m, NULL, 0);
 }
 
-void link_ask_unhang(struct link *l, int64_t ms)
+void link_ask_unhang(struct link *l, int64_t since_ms)
 {
-	struct wire_init m = {.type = INIT_KILL_FORK, .within_ms = (int32_t)ms};
+	struct wire_init m = {.type = INIT_KILL_FORK, .since_ms = since_ms};
 
 	send_init(l, &m, NULL, 0);
 }

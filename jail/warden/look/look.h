@@ -174,8 +174,8 @@ int link_ask(struct link *l, enum wire_init_type type,
 	const struct link_pids *pids, const int *fds, int nfds);
 int link_ask_pid(struct link *l, enum wire_init_type type, int32_t pid);
 
-/* INIT_KILL_FORK: kill the copy that was begun in the last `ms`. */
-void link_ask_unhang(struct link *l, int64_t ms);
+/* INIT_KILL_FORK: kill the copy that was begun at `since_ms` or after it. */
+void link_ask_unhang(struct link *l, int64_t since_ms);
 
 /* Take one message of init's, if there is one: 1 taken, 0 nothing, -1 init is
  * gone. A death is kept for link_death_take(). `fds` may be NULL. */
