@@ -252,7 +252,7 @@ def test_reset_leaves_no_process(cb, name, undo):
     s.run(":reset", 25)
     hosttree.until(lambda: len([p for p in gone if hosttree.is_alive(
         p, old[p])]) <= undo, "the old jail to be gone")
-    assert s.run("6 * 7") == "42"
+    assert value(s, "6 * 7") == "42"
 
 
 def test_ctrl_c_reaches_the_cell_after_a_rollback(cb):
@@ -343,7 +343,7 @@ def test_background_kill_ends_leftover_processes(cb):
 def test_background_run_lets_leftover_processes_run(cb):
     s = start(cb, "--set", "cell.background=run")
     s.run("import subprocess; p = subprocess.Popen("
-          "['sh', '-c', 'sleep 0.5; echo x > done'])")
+          "['sh', '-c', 'sleep 0.5; echo x > half; mv half done'])")
     # :files runs no cell, so only the background process runs meanwhile.
     hosttree.until(lambda: "done" in s.run(":files"), "the file to exist")
     assert s.run("open('done').read()") == r"'x\n'"
