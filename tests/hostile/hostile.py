@@ -105,7 +105,8 @@ def uses_no_cpu(s, tree):
     # One may have come while the keys of the cell were on their way.
     s.forget_notices("idle")
     s.wait_notice("idle")
-    wait_stopped(tree)          # what was killed may wait for a processor
+    # A process that waits for a processor, also to end, seems to rest, too.
+    wait_stopped(tree)
     before = tree.wait_at_rest()
     s.type("\r")
     s.wait_notice("idle")

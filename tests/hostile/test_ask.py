@@ -49,7 +49,9 @@ HANGS = {
 
 
 def back_at_the_prompt(s):
-    """Drop the line, also one that Tab has changed."""
+    """Drop the line, also one that Tab has changed. Until it is seen, the prompt
+    is the one before it."""
+    s.wait(lambda: not s.at_prompt(), "the line")
     s.type("\x03")
     s.wait_prompt(25)
 
