@@ -21,14 +21,18 @@ def race(s, dice, rounds):
         for _ in range(dice.randrange(1, 4)):
             s.type("\x03")
             s._pump(dice.random() * 0.02)
-    # Interrupt the cell that still runs, until the prompt appears.
+    # Interrupt the cell that still runs, until the prompt appears: that behind all
+    # that was typed.
     for _ in range(20):
-        s.type("\x03")
+        s.type("\x03!")
         try:
-            s.wait_prompt(1)
+            s.wait(lambda: re.match(">>> !+$", s.screen.cursor_row()),
+                   "a key at the prompt", 1)
             break
         except AssertionError:
             continue
+    s.type("\x03")
+    s.wait_prompt()
 
 
 def strike_a_cell_that_sleeps(s, dice, i):

@@ -61,6 +61,16 @@ CONTROLS = "nothing", "end_of_file", "no_lines", "raw"
 SOME = list(TRICKS) if WHOLE else [*CONTROLS, *list(TRICKS)[2::4]]
 
 
+def after_typed_ahead(s, row):
+    """A key at the prompt comes behind all that was typed ahead: wait for both. A
+    prompt alone may be one of those at which lines typed ahead are run."""
+    s.wait(lambda: s.screen.here() > row
+           and s.screen.cursor_row().startswith(">>>"), "the prompt")
+    s.type(AT_LAST)
+    s.wait(lambda: s.screen.cursor_row().startswith(">>>")
+           and s.screen.cursor_row().endswith(AT_LAST), "a key")
+
+
 @pytest.mark.sampled
 @pytest.mark.limit(120)
 def test_typed_ahead_keys_are_the_persons_whatever_a_cell_does(cb):
@@ -73,11 +83,7 @@ def test_typed_ahead_keys_are_the_persons_whatever_a_cell_does(cb):
         row = s.enter(TRICKS[trick])
         s.expect_since(row, "^go")
         s.type(KEYS)
-        s.wait(lambda: s.screen.here() > row
-               and s.screen.cursor_row().startswith(">>>"), "the prompt")
-        # A key at the prompt comes behind all that was typed ahead.
-        s.type(AT_LAST)
-        s.wait(lambda: s.screen.cursor_row().endswith(AT_LAST), "a key")
+        after_typed_ahead(s, row)
         given[trick] = s.screen.cursor_row()[4:].strip().removesuffix(AT_LAST)
         s.type("\x03")
         s.wait_prompt()
@@ -104,8 +110,9 @@ def test_no_cell_makes_a_command_of_lines_typed_ahead(cb):
         row = s.enter(f"ran = 0; {cell}")
         s.expect_since(row, "^go")
         s.type("nox:quit\rran = 1\rnox:quit\r")
-        s.wait(lambda: s.screen.here() > row
-               and s.screen.cursor_row().rstrip() == ">>>", "the prompt")
+        after_typed_ahead(s, row)
+        s.type("\x03")
+        s.wait_prompt()
 
     for trick in SOME:
         type_ahead(TRICKS[trick] + "; select.select([0], [], [], 0)[0]"
