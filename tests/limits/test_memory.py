@@ -445,7 +445,8 @@ MAPS, DEPTH, ROOM = (220, 200, "400M") if WHOLE else SMALL
 @pytest.mark.limit(240)
 def test_what_mappings_take_that_were_forked_often_is_counted(cb, maps, code):
     r = cb.run("-M", ROOM, *FORKING, "-c",
-               FORKS.format(maps=maps, depth=DEPTH, nap=2), timeout=120)
+               FORKS.format(maps=maps, depth=DEPTH, nap=2 * PATIENCE),
+               timeout=120)
     assert r.code == code, r
     # A limit on time would give the same status.
     assert "memory limit" in r.said if code \
