@@ -13,6 +13,7 @@ import pytest
 
 import hindered
 import hosttree
+from hostile import value
 from world import IS_ROOT, PATIENCE, PYTHON
 
 # The enforcement of a limit depends on the user: root's sessions have a cgroup.
@@ -100,8 +101,8 @@ def test_the_cgroup_has_the_configured_limits(cb):
         try:
             return guests and all(cgroup_of(pid, "memory").is_relative_to(
                 memory) for pid in guests)
-        except FileNotFoundError:   # one has ended: it made a checkpoint
-            return False
+        except (FileNotFoundError, ProcessLookupError):
+            return False            # one has ended: it made a checkpoint
     hosttree.until(all_inside, "every guest in the cgroup")
 
 
@@ -175,7 +176,7 @@ def test_a_session_keeps_the_lower_limit_that_it_sets_itself(cb):
     s.run("import resource as r; k = r.RLIMIT_NPROC; hard = r.getrlimit(k)[1]")
     # A copy that is not gone yet counts: with 5, a busy host took no checkpoint.
     s.run("r.setrlimit(k, (9, hard))")
-    assert s.run("r.getrlimit(k)[0]") == "9"
+    assert value(s, "r.getrlimit(k)[0]") == "9"
 
 
 def freezer_of(place):
@@ -203,7 +204,8 @@ def test_the_freezer_holds_the_guests_between_cells(cb):
     # control: the freezer is open during a cell
     row = s.enter("print('on'); input()")
     s.expect_since(row, "^on")
-    assert freezer_of(place) == "THAWED"
+    hosttree.until(lambda: freezer_of(place) == "THAWED",
+                   "the freezer to be open")
 
 
 # One process uses up the jail's share of the CPU. Then the cell ends on
@@ -337,6 +339,7 @@ def test_two_sessions_of_root_have_two_host_ids(cb):
     uids = set()
     sessions = [cb.session(), cb.session()]
     for s in sessions:
+        s.run("0")              # now the jail is ready
         tree = hosttree.Tree(s.pid)
 
         def check(pid, s=s):
@@ -354,19 +357,24 @@ def test_two_sessions_of_root_have_two_host_ids(cb):
     assert all(low <= uid <= high for uid in numbers), uids
     # control: inside the jails the ids are the same
     for s in sessions:
-        assert s.run("import os; os.getuid(), os.getgid()") == "(1000, 1000)"
+        ids = value(s, "import os; os.getuid(), os.getgid()")
+        assert ids == "(1000, 1000)"
 
 
 def test_the_front_end_and_the_jail_keep_no_capability(cb):
     s = cb.session()
     s.run("0")              # now the jail is ready
-    for pid in [s.pid, *[p for _, p in hosttree.Tree(s.pid).inside()]]:
+
+    def check(pid):
         status = hosttree.status_of(pid)
         for key in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
             assert int(status[key], 16) == 0, (pid, key, status[key])
         if IS_ROOT or pid != s.pid:
             assert int(status["CapBnd"], 16) == 0, status["CapBnd"]
         assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
+
+    inside = [p for _, p in hosttree.Tree(s.pid).inside()]
+    hosttree.check_each([s.pid, *inside], check)
 
 
 @pytest.mark.root
