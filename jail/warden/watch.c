@@ -142,11 +142,13 @@ static void strike_limit(
 	} else if (!wa->kill_ms) {
 		wa->limit = why;
 		wa->kill_ms = now_ms() + wa->grace_ms;
-		pty_interrupt(w->jail.tty_master);
+		if (wa->ready)
+			pty_interrupt(w->jail.tty_master);
 	}
 }
 
-/* The person's Ctrl-C. The driver would ignore it until the cell begins. */
+/* The person's Ctrl-C. The driver would ignore it until the cell begins, as it
+ * would the interrupt of a limit. */
 static void interrupt_jail(struct watch *wa, struct warden *w)
 {
 	if (wa->ready && wa->stops) {
@@ -164,6 +166,8 @@ void watch_ready(struct watch *wa, struct warden *w)
 	int due = wa->kill_ms && wa->limit == LIMIT_PERSON;
 
 	wa->ready = 1;
+	if (wa->kill_ms && !due)
+		pty_interrupt(w->jail.tty_master);
 	if (!due)
 		return;
 	wa->kill_ms = 0;

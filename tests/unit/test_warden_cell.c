@@ -245,7 +245,10 @@ static const struct {
 	{"TOOK %u|!wait 10100|DONE %u ok 3 0 0 1", HOW_OK, LIMIT_WALL, 1, 0,
 		10100},
 	{"TOOK %u", HOW_KILLED, LIMIT_WALL, 1, 0, 11000},
-	{NULL, HOW_KILLED, LIMIT_WALL, 1, 0, 11000},
+	/* Before it begins it would ignore the interrupt. */
+	{NULL, HOW_KILLED, LIMIT_WALL, 0, 0, 11000},
+	{"!wait 10100|TOOK %u|!wait 100|DONE %u interrupted 3 0 0 1",
+		HOW_INTERRUPTED, LIMIT_WALL, 1, 0, 10200},
 	{"TOOK %u|!wait 10100|!died 9", HOW_CRASHED, LIMIT_WALL, 1, 0, 10100},
 	{"TOOK %u|!wait 1000|!busy 10500|!wait 500|DONE %u interrupted 3 0 0 1",
 		HOW_INTERRUPTED, LIMIT_CPU, 1, 0, 1500},
