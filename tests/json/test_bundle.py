@@ -191,7 +191,8 @@ def test_forged_bundles_are_bounded(ask):
         "        if not stat.S_ISFIFO(os.fstat(fd).st_mode): continue\n"
         "    except OSError: continue\n"
         "    data = memoryview(b'mime 2000000\\na json\\n' + b' ' * 1999991 + "
-        "b'{}')\n    while data: data = data[os.write(fd, data):]\n", "6 * 7")
+        "b'{}')\n    while data: data = data[os.write(fd, data):]\n", "6 * 7",
+        args=("-t", "60s"))
     assert len(a["bundle"]) == 16 and "t15" in a["bundle"]
     assert b["bundle"] is None and c["bundle"] == {}
     assert d["bundle"] == {"text/plain": "42"}

@@ -38,10 +38,15 @@ def test_output_of_a_cell_is_plain_text_up_to_its_limit(ev):
 # The end of a cell's output is marked on a descriptor that the cell can close.
 WRITES_ON = """import os, time
 tty = os.fstat(1).st_rdev
+begun, begins = os.pipe()
 if os.fork() == 0:
+    os.close(begun)
     while True:
         os.write(1, b"x")
+        if begins: begins = os.close(begins)
         time.sleep(0.005)
+os.close(begins)
+end = os.read(begun, 1)
 for fd in range(3, 1100):
     try:
         if os.fstat(fd).st_rdev == tty: os.close(fd)
@@ -59,7 +64,8 @@ def test_a_process_that_writes_on_does_not_keep_a_cell_from_ending(ev):
 def test_a_cell_that_fails_says_how(ev):
     r = ev(START, {"code": "x = 1"}, {"code": "1/0"}, {"code": "1 +"},
            {"code": "import os; os.abort()"}, {"code": "x"},
-           {"code": "while True: pass", "timeout_ms": 300}, {"code": "x"})
+           {"code": "while True: pass", "timeout_ms": 300}, {"code": "x"},
+           args=("-t", "60s"))
     assert [a.get("how") for a in r[1:]] == [
         "ok", "raised", "syntax", "crashed", "ok", "interrupted", "ok"]
     assert [a.get("after") for a in r[4:]] == [
@@ -313,8 +319,9 @@ def test_a_figure_is_drawn_within_its_cell(ev, savefig, how, images):
     """A cell's own stand-in for matplotlib runs on the clock of that cell."""
     _, a, b, c = ev({"session": True}, {"code": "import time; x = 1"},
                     {"code": PYPLOT % savefig,
-                     "timeout_ms": 1000 if how == "interrupted" else 10000},
-                    {"code": "sys.modules = None\nx" if how == "ok" else "x"})
+                     "timeout_ms": 1000 if how == "interrupted" else 60000},
+                    {"code": "sys.modules = None\nx" if how == "ok" else "x"},
+                    args=("-t", "60s"))
     assert (b["how"], len(b["images"])) == (how, images), b
     assert ("17 << 20" in savefig) == any("left out" in n for n in b["notices"])
     if how == "ok":
