@@ -4,6 +4,15 @@ import re
 
 import pytest
 
+import hindered
+
+
+@pytest.fixture(autouse=True)
+def _slow(cb):
+    """Python has ten seconds for what is asked of it, in the place of one, which
+    a busy host may take to wake it."""
+    cb.env.update(hindered.slow(cb.base))
+
 
 def shows(session, text):
     """The cursor's row becomes `text`, behind the prompt."""

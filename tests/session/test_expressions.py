@@ -5,15 +5,23 @@ import re
 import pytest
 from wcwidth import wcswidth
 
+import hindered
 from evil import HARMS
-from world import PATIENCE
+from world import ASAN, PATIENCE
 
 # Root's copies of Python are made and ended by other means than a person's.
 pytestmark = pytest.mark.both
 
 
+@pytest.fixture(name="slow")
+def _slow(cb):
+    """A copy of Python has ten seconds in the place of one: a busy host may take
+    that long to wake it."""
+    cb.env.update(hindered.slow(cb.base))
+
+
 @pytest.fixture
-def s(cb):
+def s(slow, cb):
     return cb.session("-q", size=(40, 100))
 
 
@@ -137,9 +145,11 @@ def test_no_value_harms_the_session(evil, shape):
         # Each row is one of ours and begins with what the person watches.
         assert not row or re.match(
             rf"¦ \[(\d: )?(not shown: )?(x|e|{shape}\(\)) ?(=|:|takes|is)", row), text
-    assert "printed" not in text and said[2:4] == ["", ""]
-    assert evil.run("x, sorted(os.listdir()), 6 * 7") == "(1, ['evil.py'], 42)"
-    # (whether another expression is still in time does not matter here)
+    # (whether another expression is still in time does not matter here, and what
+    # eats may meet another limit each time)
+    assert "printed" not in text and (shape == "eats" or said[2:4] == ["", ""])
+    assert evil.run("x, sorted(os.listdir()), 6 * 7").split("\n")[0] == \
+        "(1, ['evil.py'], 42)"
     assert evil.run("x = 3").split("\n")[0] == "¦ [x = 3 · was 1]"
 
 
@@ -165,7 +175,7 @@ def test_ctrl_c_stops_the_wait(evil):
     assert evil.run("x = 2") == "¦ [x = 2 · was 1]"
 
 
-def test_where_memory_is_short_plain_names_are_still_shown(cb):
+def test_where_memory_is_short_plain_names_are_still_shown(slow, cb):
     s = cb.session("-q", "-M", "128M", size=(24, 100))
     s.run("x = 1; kept = bytearray(105 << 20)")
     assert s.run(":watch x") == "¦ [x = 1]"
@@ -176,8 +186,8 @@ def test_where_memory_is_short_plain_names_are_still_shown(cb):
     assert "¦ [x + 1 = 3]" in [s.run("del kept"), s.run("y = 1"), s.run("y = 2")]
 
 
-def test_watches_survive_a_timeout_a_crash_undo_and_reset(cb):
-    limit = int(2 * PATIENCE)
+def test_watches_survive_a_timeout_a_crash_undo_and_reset(slow, cb):
+    limit = int(2 * PATIENCE) if ASAN else 1
     s = cb.session("-q", "-t", f"{limit}s", "--set", "cell.grace=20s",
                    "-s", "python.startup=y = 1", size=(40, 140))
     s.run("x = 1")
@@ -218,7 +228,7 @@ def test_watches_survive_the_loss_of_the_terminal(many):
     assert t.run("x = 3") == "¦ [x = 3 · was 2]"
 
 
-def test_a_script_that_is_loaded_shows_the_values_at_its_end(cb):
+def test_a_script_that_is_loaded_shows_the_values_at_its_end(slow, cb):
     (cb.work / "script.py").write_text("x = 2\nx = 3\n\nprint('ran')\n")
     s = cb.session("-q")
     s.run(":watch x")
@@ -234,7 +244,7 @@ def test_tab_completes_what_is_watched(s):
     s.expect(r"^¦ \[measured = 1\]$")
 
 
-def test_a_dumb_terminal_shows_values_above_the_prompt(cb):
+def test_a_dumb_terminal_shows_values_above_the_prompt(slow, cb):
     s = cb.session("-q", "-s", "terminal.colour=never", env={"TERM": "dumb"})
     s.run(":watch x")
     assert s.run("x = '\\x1b[1m'") == "¦ [x = '\\x1b[1m' · was NameError]"
