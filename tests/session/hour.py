@@ -11,6 +11,9 @@ cell that `{Run}` has started, or a list of Tab's, has that. `ended` is what a
 step brings that ends the session. WORK is the working directory on the host.
 """
 
+# It says so where that takes five seconds.
+FONTS = "~(Matplotlib is building the font cache; this may take a moment\\.)?"
+
 FILE = ("hour.py", "import sys\nfrom_file = 7 * 6\nprint('ran', sys.argv[1:])\n")
 
 BOTH = {
@@ -271,7 +274,7 @@ DIFFER = {
     ],
     "figures": [
         ("import matplotlib; matplotlib.use('Agg'); "
-         "import matplotlib.pyplot as plt{Enter}", "", "", ""),
+         "import matplotlib.pyplot as plt{Enter}", FONTS, FONTS, ""),
         ("plt.plot([1, 2]){Enter}", "~(?s)▀.*:download figure-1\\.png\\]",
          "~\\[<matplotlib.*>\\]", "a picture is what the person wants"),
         ("plt.get_fignums(){Enter}", "[]", "[1]",
