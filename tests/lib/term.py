@@ -235,7 +235,8 @@ class Session:
             self.type(cell)
         above, last = ([""] + [_end(x) for x in cell.split("\n")])[-2:]
         if last:
-            self.wait(lambda: self._typed(first).endswith(last),
+            self.wait(lambda: self._typed(first).endswith(last)
+                      or self._is_above_notice(first, last),
                       f"the echo of {last!r}")
         elif above and self.screen.bracketed_paste:
             self.wait(lambda: above in self._tail(first)
@@ -273,6 +274,14 @@ class Session:
         if not x and (not above or wcswidth(above[0]) < self.screen.columns):
             return ""
         return self._tail(first)[:x - self.screen.columns].rstrip()
+
+    def _is_above_notice(self, first, last):
+        """A plain prompt does not draw anew what was typed when a notice comes:
+        the terminal still has it."""
+        text = "\n".join(self.screen.rows(first, self.screen.here()))
+        notice = HOST_NOTICE.search(text)
+        return bool(notice) and not self.screen.bracketed_paste and \
+            self.at_prompt() and text[:notice.start()].endswith(last)
 
     def run(self, cell, deadline=None):
         """Run a cell. Returns the text between it and the next prompt."""
