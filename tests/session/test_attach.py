@@ -21,7 +21,7 @@ pytestmark = pytest.mark.both
 
 
 def test_a_cell_goes_on_without_a_terminal(many):
-    s = many.start()
+    s = many.start("-t", "60s")
     s.type("x = 41\r")
     s.wait_prompt()
     row = s.enter(COUNT)
@@ -401,10 +401,12 @@ def test_a_takeover_reaches_a_running_cell(many):
     t.type("ann\r")
     t.wait_prompt()
     assert t.run("a") == "'ann'"
-    t.enter("import time; [time.sleep(.1) for _ in range(600)]")
-    many.until(lambda e: e["answers"] and e["running"], "the cell to run")
+    row = t.enter("import time; print('on'); "
+                  "[time.sleep(.1) for _ in range(600)]")
+    # A cell that has not begun would be killed.
+    t.expect_since(row, "^on$")
     t.type("\x03")
-    t.expect("KeyboardInterrupt|interrupted")
+    t.expect_since(row, "KeyboardInterrupt|interrupted")
 
 
 def test_two_who_come_at_once_both_get_an_answer(many):

@@ -82,7 +82,7 @@ def test_another_build_is_told_so_and_can_still_end_it(many, ns):
 
 
 def test_who_stalls_or_floods_does_not_keep_others_out(many, ns):
-    s = many.start()
+    s = many.start("-t", "60s")
     path = many.socket()
     with contextlib.ExitStack() as stack:
         for _ in range(100):
@@ -215,8 +215,10 @@ def answer_as_of(listener, build, ends):
             status = struct.pack("=iIIIqqqqqqqq64s64s32s", os.getpid(), 3, 0, 0,
                                  int(time.time()), 5000, 5000, -1, 0, 0, 0, 0,
                                  b"me", b"pts/1", build)
-            k.send(struct.pack("=IHHiI512s", MAGIC, VERSION, OK, 0, 0, b"")
-                   + status)
+            # On a busy host the list does not wait for this.
+            with contextlib.suppress(ConnectionError):
+                k.send(struct.pack("=IHHiI512s", MAGIC, VERSION, OK, 0, 0, b"")
+                       + status)
 
 
 @pytest.mark.parametrize("build, shown", [(b"0.0.9", "(cellblock 0.0.9)"),
@@ -226,6 +228,10 @@ def test_a_session_of_another_build_is_said_to_be_one(many, build, shown):
     assert "build" not in many.cb.run("--sessions").text
     path = many.socket().parent / "7"
     ends = threading.Event()
+
+    def listed():
+        text = many.cb.run("--sessions").text
+        return shown in text and text
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as k:
         here = os.open(path.parent, os.O_RDONLY)
         k.bind(f"/proc/self/fd/{here}/7")
@@ -234,7 +240,7 @@ def test_a_session_of_another_build_is_said_to_be_one(many, build, shown):
         other = threading.Thread(target=answer_as_of, args=(k, build, ends))
         other.start()
         try:
-            text = many.cb.run("--sessions").text
+            text = hosttree.until(listed, "the other session to be heard")
         finally:
             ends.set()
             other.join()
@@ -348,7 +354,6 @@ def test_a_terminal_is_not_left_with_a_session_that_says_nothing(many):
     try:
         many.cb.env.update(hindered.fast(many.cb.base))
         other = many.start("--attach", f"{e['who']}/1", start=False)
-        modes = termios.tcgetattr(other.slave)
         other.expect("the session is busy")
         other.expect("the session did not answer", 40)
         assert other.process.wait(term.DEADLINE) == 1
@@ -357,7 +362,7 @@ def test_a_terminal_is_not_left_with_a_session_that_says_nothing(many):
     assert many.until(lambda e: e["answers"], "an answer")["id"] == 1
     assert not many.only()["detached"]
     assert s.run("1 + 1") == "2"
-    assert termios.tcgetattr(other.slave) == modes
+    assert termios.tcgetattr(other.slave) == other.before
 
 
 def test_a_person_need_not_wait_for_a_session_that_says_nothing(many):

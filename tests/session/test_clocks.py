@@ -7,6 +7,7 @@ import pytest
 
 import hindered
 import hosttree
+from world import PATIENCE
 
 # Root's jails are stopped by the freezer, a person's by signals.
 pytestmark = pytest.mark.both
@@ -46,7 +47,8 @@ def test_no_limit_goes_by_the_time_of_day(clocks, many, day):
 @pytest.mark.parametrize("day", [-400 * DAY, 400 * DAY])
 def test_a_session_that_nobody_wants_ends_all_the_same(
         clocks, many, day):
-    s = many.start("-s", "session.linger=2s")
+    # Before it ends it is to be seen without its terminal.
+    s = many.start("-s", f"session.linger={int(3 * PATIENCE)}s")
     s.run("x = 41")
     many.lose(s)
     clocks.set(day)
