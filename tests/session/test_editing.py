@@ -443,8 +443,9 @@ def test_what_is_typed_is_coloured(cb):
         s.wait_prompt()
 
 
-# By then the cell that started the thread has ended.
-BEHIND = PATIENCE
+# By then the cell that started the thread has ended; between two pieces the first
+# of them is shown.
+BEHIND, PIECE = PATIENCE, PATIENCE / 5
 
 
 def test_a_background_line_that_comes_in_pieces_is_shown_as_one_line(cb):
@@ -453,9 +454,9 @@ def test_a_background_line_that_comes_in_pieces_is_shown_as_one_line(cb):
 def behind():
     time.sleep(%s)
     for piece in (b"o", b"ne\\n", b"\\n", b"two", b"\\n", b"three\\n"):
-        time.sleep(0.2)
+        time.sleep(%s)
         os.write(1, piece)
-import os, threading, time""" % BEHIND)
+import os, threading, time""" % (BEHIND, PIECE))
     row = s.enter("threading.Thread(target=behind).start()")
     s.expect_since(row, "^three$")
     s.wait_prompt()
@@ -472,9 +473,9 @@ def behind(s, pieces):
 def behind(*pieces):
     time.sleep(%s)
     for piece in pieces:
-        time.sleep(0.2)
+        time.sleep(%s)
         os.write(1, piece)
-import os, threading, time""" % BEHIND)
+import os, threading, time""" % (BEHIND, PIECE))
     row = s.enter(f"threading.Thread(target=behind, args=[{pieces}]).start()")
     s.wait_prompt()
     return row

@@ -31,7 +31,7 @@ def busy(cb):
 
 def assert_nothing_is_left(s):
     s.tree.wait_gone()
-    assert hosttree.mounts() == s.mounts
+    hosttree.wait_removed(lambda: hosttree.mounts() - s.mounts)
 
 
 def test_nothing_is_left_after_the_exit(cb):
