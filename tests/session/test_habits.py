@@ -111,25 +111,23 @@ def test_python_that_looks_like_a_habit_is_python(session):
 
 # ---- the person's own text ----
 
-def in_editor(session, command):
-    """The text that the command puts into the editor; the line is then cleared."""
+def in_editor(session, command, text):
+    """The command puts this text into the editor; the line is then cleared."""
     row = session.screen.here()
     session.type(command + "\r")
     session.wait(lambda: session.screen.here() > row and
-                 session.screen.cursor_row().startswith(">>> ") and
-                 session.screen.cursor.x > 4, "the cell")
-    text = session.screen.cursor_row()
+                 session.screen.cursor_row() == ">>> " + text, f"{text!r}")
     session.type("\x03")
     session.wait_prompt()
-    return text
 
 
 @pytest.mark.parametrize("line", [
     "!echo one", "%run p.py", "ls -l", "%timeit 1", "names = !echo one"])
-def test_edit_brings_back_what_was_typed(session, line):
+def test_edit_brings_back_what_was_typed(cb, line):
+    session = cb.session("-t", "60s")       # %timeit computes for seconds
     session.run("open('p.py', 'w').close()")
     session.run(line)
-    assert in_editor(session, ":edit") == ">>> " + line
+    in_editor(session, ":edit", line)
     assert session.run("_i, In[2]") == f"({line!r}, {line!r})"
 
 
@@ -271,10 +269,11 @@ def test_history_has_numbers_and_patterns(session):
     ("%nosuch?", r"(?s).*there is no .*"),
     ("%nosuch  ", r"¦ \[there is no %nosuch here · :help % says which there are\]"),
 ])
-def test_other_habits_do_what_they_say(session, line, said):
+def test_other_habits_do_what_they_say(cb, line, said):
+    session = cb.session("-t", "60s")       # timeit computes for seconds
     session.run("import json, inspect; print('text', file=open('a.txt', 'w'))")
     session.run("def f(): return 5")
-    out = session.run(line)
+    out = session.run(line, 60)
     assert re.fullmatch(said, out), out
 
 

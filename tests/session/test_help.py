@@ -149,6 +149,6 @@ def test_an_explanation_runs_nothing_of_the_error(cb):
      "HTTP Error 404: Not Found"),
 ])
 def test_an_explanation_names_what_is_missing(cb, cell, said):
-    s = cb.session("-q", size=(40, 100))
+    s = cb.session("-q", "-t", "60s", size=(40, 100))
     s.run(cell)
     assert said in s.run(":explain")

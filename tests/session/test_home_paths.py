@@ -67,7 +67,7 @@ MANY = f"for i in range({COUNT}): os.mknod(f'n{{i}}')"
 @pytest.mark.sampled
 def test_a_home_of_many_names_can_be_emptied(cb):
     """There are more names than :files lists at a time."""
-    s = cb.session("--set", "home.files=60000", "-M", "1G")
+    s = cb.session("--set", "home.files=60000", "-M", "1G", "-t", "60s")
     s.run("import os")
     s.run(MANY, 60)
     assert "more files than are listed" in s.run(":files no")
