@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import hindered
 import hour
 from figures import needs
 from ipython import PATH, IPython
@@ -134,8 +135,9 @@ def differing(chapter, column):
 
 def replay_here(cb, chapter, steps):
     path = given(cb, chapter)
+    # Python has ten seconds in the place of one for what Tab and ? ask.
     with cb.session("-s", "cell.timeout=90s", "-s", "cell.cpu=90s",
-                    size=(40, 100)) as s:
+                    size=(40, 100), env=hindered.slow(cb.base)) as s:
         s.run(f":upload {path}")
         replay(cb, s, steps)
 
