@@ -300,12 +300,13 @@ class Tree:
         return ran
 
     def wait_at_rest(self):
-        """Wait until no guest runs for a moment. Returns guests_ran()."""
+        """Wait until no guest runs for a moment, or waits for a processor. Returns
+        guests_ran()."""
         last = [None]
 
         def rests():
             before, last[0] = last[0], self.guests_ran()
-            return last[0] and last[0] == before
+            return last[0] and last[0] == before and self.nothing_runs()
         until(rests, "the guests to rest")
         return last[0]
 
