@@ -321,7 +321,7 @@ def test_a_figure_is_drawn_within_its_cell(ev, savefig, how, images):
                     {"code": PYPLOT % savefig,
                      "timeout_ms": 1000 if how == "interrupted" else 60000},
                     {"code": "sys.modules = None\nx" if how == "ok" else "x"},
-                    args=("-t", "60s"))
+                    args=() if how == "interrupted" else ("-t", "60s"))
     assert (b["how"], len(b["images"])) == (how, images), b
     assert ("17 << 20" in savefig) == any("left out" in n for n in b["notices"])
     if how == "ok":
