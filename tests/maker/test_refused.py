@@ -73,7 +73,8 @@ def test_sessions_that_have_all_they_may_have_are_named(lab, spare):
     s = login(ssh, ann).start()
     s.run("held = []")
     for _ in range(40):
-        # What has ended, or a spare in the making, may have memory for a moment.
+        # A program that has ended, or a spare in the making, may have memory for a
+        # moment.
         if all(program(ssh, bob).returncode == 75 for _ in range(2)):
             break
         s.run("held.append(bytearray(b'x') * (8 << 20))")

@@ -100,7 +100,7 @@ def test_a_dumb_terminal_gets_a_new_prompt_after_background_output(cb):
 
 def test_type_ahead_is_shown_at_a_dumb_prompt(cb):
     s = cb.session(env={"TERM": "dumb"})
-    # What comes behind the end of the cell is echoed before the prompt.
+    # Keys that come behind the end of the cell are echoed before the prompt.
     wait = min(2 * PATIENCE, 5)     # the cell has ten seconds
     row = s.enter(f"import time; print('go'); time.sleep({wait})")
     s.expect_since(row, "^go")
