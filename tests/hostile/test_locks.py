@@ -337,7 +337,7 @@ if os.path.exists('/home/hides'):
     open('/home/go', 'w').close()
     until('/home/shows')
     fill()
-    end = time.monotonic() + 20     # what was killed may wait for a processor
+    end = time.monotonic() + 20     # a killed one may wait for a processor
     while not (ended := os.waitpid(pid, os.WNOHANG))[0] and \
             time.monotonic() < end:
         time.sleep(.01)

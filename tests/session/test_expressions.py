@@ -145,8 +145,8 @@ def test_no_value_harms_the_session(evil, shape):
         # Each row is one of ours and begins with what the person watches.
         assert not row or re.match(
             rf"¦ \[(\d: )?(not shown: )?(x|e|{shape}\(\)) ?(=|:|takes|is)", row), text
-    # (whether another expression is still in time does not matter here, and what
-    # eats may meet another limit each time)
+    # (whether another expression is still in time does not matter here, and an
+    # expression that eats memory may meet another limit each time)
     assert "printed" not in text and (shape == "eats" or said[2:4] == ["", ""])
     assert evil.run("x, sorted(os.listdir()), 6 * 7").split("\n")[0] == \
         "(1, ['evil.py'], 42)"
