@@ -44,14 +44,10 @@ def wardens():
 def await_wardens(n=1, others=()):
     """So many that are not among the others. For a moment the helper process of
     one has its name still."""
-    found = set()
-
-    def are_there():
-        found.clear()
-        found.update(wardens().difference(others))
-        return len(found) == n
-    hosttree.until(are_there, f"{n} wardens")
-    return found
+    def all_of_them():
+        found = wardens().difference(others)
+        return found if len(found) == n else None
+    return hosttree.until(all_of_them, f"{n} wardens")
 
 
 def leaf_of(pid, controller):

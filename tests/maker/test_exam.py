@@ -3,7 +3,6 @@
 tries what a student may try."""
 import os
 import re
-import signal
 import time
 
 import pytest

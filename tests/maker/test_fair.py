@@ -67,13 +67,10 @@ def _shares(host):
 
 
 def in_place(host, n):
-    found = []
-
-    def are_there():
-        found[:] = places(host)
-        return len(found) == n
-    hosttree.until(are_there, f"{n} sessions")
-    return found
+    def all_places():
+        found = places(host)
+        return found if len(found) == n else None
+    return hosttree.until(all_places, f"{n} sessions")
 
 
 def test_all_sessions_of_a_person_have_one_share(shares):

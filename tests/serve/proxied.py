@@ -11,7 +11,6 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 
 import pytest
 

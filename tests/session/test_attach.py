@@ -4,9 +4,7 @@ import os
 import pathlib
 import re
 import signal
-import struct
 import termios
-import threading
 import time
 
 import pytest

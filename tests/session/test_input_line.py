@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The editor of a line that a cell reads with input()."""
 import contextlib
-import termios
 import time
 
 import pytest

@@ -3,8 +3,6 @@
 import os
 import re
 
-import pytest
-
 from world import PATIENCE
 
 
