@@ -59,7 +59,7 @@ class Options:
 
     def __init__(self, argv):
         self.who, self.part, self.slowest, self.workers = None, None, 0, None
-        self.forgive, self.after = 0, []
+        self.after = []
         self.picked = {}            # suite: the tests of it, [] for all
         for word in argv:
             self._take(word)
@@ -68,7 +68,6 @@ class Options:
 
     def _take(self, word):
         workers = re.fullmatch(r"--workers=(\d+)", word)
-        forgive = re.fullmatch(r"--forgive=(\d+)", word)
         if word in ("--root", "--user"):
             self.who = word[2:]
         elif word in ("--once", "--rest", "--all"):
@@ -77,8 +76,6 @@ class Options:
             self.slowest = 10
         elif workers:
             self.workers = int(workers[1])
-        elif forgive:
-            self.forgive = int(forgive[1])
         elif word.startswith("--after="):
             self.after.append(pathlib.Path(word.partition("=")[2]))
         elif word in ("-h", "--help"):
@@ -302,10 +299,9 @@ class Pytest:
     """The tests of one person that may run beside others, or those that may
     not."""
 
-    def __init__(self, run, person, people, workers, alone=False, again=()):
+    def __init__(self, run, person, people, workers, alone=False):
         self.run, self.person, self.people = run, person, people
         self.workers, self.alone = workers, alone
-        self.again = again          # names of tests that failed
         self.tests = 0
 
     def __str__(self):
@@ -313,20 +309,17 @@ class Pytest:
             ", alone" if self.alone else "")
 
     def __call__(self):
-        n = (self.person.who + ("-alone" if self.alone else "") +
-             ("-again" if self.again else ""))
+        n = self.person.who + ("-alone" if self.alone else "")
         base = self.person.directory / f"tmp-{n}"
         worker = (f"{self.workers}*popen//python=/usr/bin/python3 "
                   f"{self.person.top}/tests/lib/ownhost.py /usr/bin/python3")
         pytest = ["/usr/bin/python3", "-m", "pytest", "-q",
                   "-c", "tests/pytest.ini", "--rootdir", str(self.person.top),
-                  *(f"tests/{t}" for t in self.again)] + (
-                  [] if self.again else self.run.options.tests())
+                  *self.run.options.tests()]
         argv = [*pytest, "-p", "xdist", "--tb=short", "--no-header",
                 f"--basetemp={base}", "--dist=loadgroup", f"--tx={worker}"]
-        env = {"CELLBLOCK_TEST_PEOPLE": " ".join(self.people)}
-        if not self.again:
-            env["CELLBLOCK_TEST_PART"] = self.run.options.part
+        env = {"CELLBLOCK_TEST_PEOPLE": " ".join(self.people),
+               "CELLBLOCK_TEST_PART": self.run.options.part}
         for earlier in self.run.options.after[:1]:
             if earlier.exists():
                 env["CELLBLOCK_TEST_SECONDS"] = shutil.copy(
@@ -334,7 +327,7 @@ class Pytest:
         if self.alone:
             env["CELLBLOCK_TEST_ALONE"] = "1"
             env["CELLBLOCK_TEST_PATIENCE"] = ALONE_PATIENCE
-        elif not self.again:
+        else:
             # So that it is compiled once, and not by each worker.
             self.run.command([*pytest, "--collect-only"], self.person, env)
         status, out = self.run.command(argv, self.person, env,
@@ -367,25 +360,6 @@ class Pytest:
             else:
                 tally.fail(title, "", f"tests/run --{self.person.who} "
                            f"'{name}'", event["why"])
-
-
-def try_again(run, people):
-    """Run the tests that failed again, alone, if they are few."""
-    failed = run.tally.failed
-    who = {p.who: [name.removesuffix(f" ({p.who})") for name, _, _ in failed
-                   if name.endswith(f" ({p.who})")] for p in people}
-    if not 0 < len(failed) <= run.options.forgive or \
-            sum(map(len, who.values())) != len(failed):
-        return
-    second = Run(run.options, Tally())
-    for person in people:
-        if who[person.who]:
-            second.together([Pytest(second, person, [person.who], 1,
-                                    again=who[person.who])])
-    if second.tally.passed == len(failed):
-        for name, _, _ in list(failed):
-            run.tally.forgive(name)
-            run.tally.add(1)
 
 
 def choose_people(who, directory, tally):
@@ -463,7 +437,6 @@ def main(argv):
         run.together(jobs)
         for job in alone:
             run.together([job])
-        try_again(run, people)
         if tally.passed + len(tally.failed):
             leaks.check(before, people, tally)
         for person in people:

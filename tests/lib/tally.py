@@ -17,7 +17,6 @@ class Tally:
         self.passed = 0
         self.failed = []            # (name, why, the command to run it again)
         self.skipped = []           # (name, reason)
-        self.forgiven = []          # failed, then passed (--forgive)
         self.expected = 0
         self.running = {}           # name: when it began
         self.seconds = []           # (seconds, those of the CPU, name)
@@ -56,12 +55,6 @@ class Tally:
                 print(text.rstrip())
             if again:
                 print(f"    again: {again}", flush=True)
-
-    def forgive(self, name):
-        """A test that failed has passed when it was run again."""
-        with self.lock:
-            self.failed = [f for f in self.failed if f[0] != name]
-            self.forgiven.append(name)
 
     # ---- progress ----
 
@@ -111,8 +104,6 @@ class Tally:
         for reason, names in self._by_reason().items():
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             print(f"skipped: {names[0]}{more}: {reason}")
-        for name in self.forgiven:
-            print(f"FORGIVEN: {name}: failed, and passed when run again")
         for name, why, again in self.failed:
             print(f"FAILED: {name}" + (f": {why}" if why else ""))
             if again:
