@@ -116,7 +116,7 @@ def _made(place):
 def _system(place):
     """A small Debian in which the package can be built and used."""
     directory = place / "system"
-    run("mmdebstrap", "--mode=root", "--variant=apt",
+    run("mmdebstrap", "--mode=root", "--variant=apt", "--dpkgopt=force-unsafe-io",
         f"--include={','.join(NEEDS)}", "--skip=cleanup/apt/lists", release(),
         str(directory))
     system = System(directory)

@@ -187,7 +187,8 @@ class Podman:
             if not shutil.which("mmdebstrap"):
                 pytest.skip("no registry, and mmdebstrap is not installed")
             made = subprocess.run(
-                ["mmdebstrap", "--variant=minbase", "bookworm", self.tar],
+                ["mmdebstrap", "--variant=minbase",
+                 "--dpkgopt=force-unsafe-io", "bookworm", self.tar],
                 capture_output=True, text=True, check=False, timeout=600)
             if made.returncode:
                 self.tar.unlink(missing_ok=True)

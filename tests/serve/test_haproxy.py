@@ -166,7 +166,6 @@ def is_down(lab, name):
     return bool(said) and " is DOWN" in said[-1]
 
 
-@pytest.mark.alone("whole")     # haproxy gives up hosts that are slow
 @pytest.mark.sampled(2)
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("kind", KINDS)
@@ -178,7 +177,6 @@ def test_a_host_that_ends_loses_nothing_where_the_other_is_full(two, kind):
                                f"{len(answers)}: {lost[:2]}"])
 
 
-@pytest.mark.alone("whole")     # haproxy gives up hosts that are slow
 @pytest.mark.sampled(2)
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("kind", KINDS)
