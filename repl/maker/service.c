@@ -203,8 +203,18 @@ static void keep_one_waiting(struct service *s)
 		start_child(s, p);
 }
 
-/* The person's front end logs the session's end. */
-static void log_made(const struct service *s, const struct service_place *p)
+static void tell_spares(struct service *s)
+{
+	int n = spares_count(&s->spares);
+
+	if (s->tell && n != s->told)
+		fprintf(stderr, "spare jails: %d\n", n);
+	s->told = n;
+}
+
+/* The person's front end logs the session's end. The count of spares without
+ * the one that the session got comes first: a reader may wait for the next. */
+static void log_made(struct service *s, const struct service_place *p)
 {
 	static const char form[] = "%s (uid %u): a session as host id %u%s";
 	const char *more = p->ahead ? ", made ahead" : "";
@@ -212,6 +222,7 @@ static void log_made(const struct service *s, const struct service_place *p)
 	if (p->logged)
 		syslog(LOG_INFO, form, p->name, p->uid, p->id, more);
 	if (s->tell) {
+		tell_spares(s);
 		fprintf(stderr, form, p->name, p->uid, p->id, more);
 		fputc('\n', stderr);
 	}
@@ -270,15 +281,6 @@ static int take_signals(struct service *s)
 	return enough;
 }
 
-static void tell_spares(const struct service *s, int *told)
-{
-	int n = spares_count(&s->spares);
-
-	if (s->tell && n != *told)
-		fprintf(stderr, "spare jails: %d\n", n);
-	*told = n;
-}
-
 /* For poll(2). */
 static int timeout_ms(struct service *s)
 {
@@ -321,14 +323,13 @@ static int loop(struct service *s, struct err *e)
 {
 	struct pollfd p[2 + LISTEN_MAX] = {
 		{.fd = s->signals, .events = POLLIN}};
-	int told = 0;
 	nfds_t n;
 
 	for (;;) {
 		keep_one_waiting(s);
 		spares_turn(&s->spares);
 		look_after_exams(s);
-		tell_spares(s, &told);
+		tell_spares(s);
 		p[1] = spares_poll(&s->spares);
 		n = 2 + (s->next_ms && !s->failed ? watch(s, p + 2) : 0);
 		if (poll(p, n, timeout_ms(s)) < 0 && errno != EINTR)

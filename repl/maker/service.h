@@ -51,6 +51,7 @@ struct service {
 	const char *below;
 	const char *path; /* of a socket that we made; NULL: there is none */
 	bool tell;
+	int told; /* the spares that we said are there */
 };
 
 /* In a child: serve the one client of this connection, in this place. */
