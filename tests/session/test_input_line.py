@@ -188,6 +188,7 @@ def test_output_of_threads_appears_above_a_line_for_input(session):
 
 def test_keys_typed_as_the_question_appears_are_edited(session):
     """The tty gets them first: nobody knows yet that the cell waits."""
+    session.run("None")     # as in ask()
     row = session.enter("x = input('? ')")
     session.wait(lambda: session.screen.here() >= row
                  and session.screen.cursor_row() == "?", "the question")
