@@ -383,7 +383,7 @@ def workers_of(who, people, part):
     if people == 1:
         return 3 * CORES + 1
     if part == "rest":
-        return 2 * CORES if who == "user" else 3 * CORES + 1
+        return 2 * CORES + 1 if who == "user" else 4 * CORES
     return 4 * CORES if who == "user" else CORES + 2
 
 
