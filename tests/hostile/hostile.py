@@ -8,8 +8,8 @@ from world import IS_ROOT, PATIENCE, WHOLE
 
 LOST = "variables lost"
 # A line of the session about a cell: text between brackets, not a value.
-FRAME = re.compile(r"^¦ \[[^\[\]]*(?: · | left behind|ended|killed|be taken"
-                   r"|dropped:|ends in)[^\[\]]*\]$", re.M)
+FRAME = re.compile(r"^¦ \[[^\[\]]*(?: · | left behind|stopped until|ended"
+                   r"|killed|be taken|dropped:|ends in)[^\[\]]*\]$", re.M)
 
 # Finds the driver's sockets. It does not use /proc, because some jails have
 # none.
