@@ -86,6 +86,8 @@ static enum editor_result read_bytes(struct editor *ed)
 		err_errno(ed->err, "read the terminal");
 		return EDITOR_ERROR;
 	}
+	if (n < 0 && ed->opts.lost && ed->opts.lost(ed->opts.ctx))
+		return EDITOR_EVENT;
 	/* read(2) of a terminal that has hung up returns 0, as for a file. */
 	if (n <= 0)
 		return ed->lines && (tcgetattr(ed->opts.in, &t) == 0 ||

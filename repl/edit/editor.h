@@ -55,7 +55,7 @@ struct editor_opts {
 	int in, out;		 /* borrowed */
 
 	/* True if the command `name` takes a cell of Python. NULL is allowed
-	 * here and in the next three. */
+	 * here and in the next four. */
 	bool (*takes_cell)(void *ctx, const char *name, size_t n);
 	/* Adds the candidates for Tab behind a word to `out`: `text` is the
 	 * whole cell, `cursor` a byte offset. May call editor_print_above().
@@ -66,7 +66,11 @@ struct editor_opts {
 	 * name. The caller may pass an answer to editor_signature() later. */
 	void (*signature)(void *ctx, const char *name, size_t n);
 	void (*keyed)(void *ctx); /* a key was pressed */
-	void *ctx;		  /* of all four */
+	/* The terminal gives no keys. True: another job has it, and the caller
+	 * has put a file in its place, because the end of the read sets modes
+	 * (EDITOR_EVENT). False: it hung up (EDITOR_HUP). */
+	bool (*lost)(void *ctx);
+	void *ctx; /* of all five */
 };
 
 /*

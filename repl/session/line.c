@@ -38,12 +38,16 @@ struct line_editor {
 	struct history *history;
 	int crowded; /* reads of output since the last read of keys */
 	bool moved;  /* another terminal is here than the editor knows */
+	bool (*lost)(void *session);
 };
 
-int line_open(struct session *s, struct err *e)
+int line_open(struct session *s, bool (*lost)(void *session), struct err *e)
 {
 	s->line = calloc(1, sizeof(*s->line));
-	return s->line ? 0 : err_errno(e, "open a session");
+	if (!s->line)
+		return err_errno(e, "open a session");
+	s->line->lost = lost;
+	return 0;
 }
 
 void line_close(struct session *s)
@@ -73,6 +77,7 @@ static int open_editor(struct session *s)
 		.in = STDIN_FILENO,
 		.out = STDOUT_FILENO,
 		.keyed = note_key,
+		.lost = l->lost,
 		.ctx = s,
 	};
 	struct err e;
@@ -158,11 +163,13 @@ static int stop_reading(void *arg)
 	return 1;
 }
 
-/* It may be a new size of the window, which has moved the rows of the line. */
+/* It may be a new size of the window, which has moved the rows of the line, or
+ * another job may have the terminal. */
 static int follow_signal(void *arg)
 {
 	struct session *s = arg;
 
+	s->line->lost(s);
 	editor_resized(s->line->editor);
 	return 1;
 }

@@ -216,6 +216,11 @@ static void note_key(void *arg)
 	detached_keyed(arg);
 }
 
+static bool note_loss(void *arg)
+{
+	return terminals_fall_behind(arg);
+}
+
 /* Write the prompt of the next cell. */
 static int write_prompt(struct session *s, struct err *e)
 {
@@ -403,6 +408,7 @@ static int open_parts(struct session *s, struct err *e)
 		.complete = s->calls->complete,
 		.signature = s->calls->signature,
 		.keyed = note_key,
+		.lost = note_loss,
 		.ctx = s,
 	};
 
@@ -411,7 +417,8 @@ static int open_parts(struct session *s, struct err *e)
 		return err_errno(e, "open a session");
 	if (detached_open(s, e) < 0 || cell_open(s, e) < 0 ||
 		pictures_open(s, e) < 0 || screen_open(s, take_events, e) < 0 ||
-		line_open(s, e) < 0 || editor_open(&s->editor, &opts, e) < 0)
+		line_open(s, note_loss, e) < 0 ||
+		editor_open(&s->editor, &opts, e) < 0)
 		return -1;
 	/* Signals first: another job may have the terminal. */
 	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);

@@ -70,6 +70,8 @@ int question_keys(struct session *s, struct keys *keys, struct key *out)
 		} else if (!p[0].revents || !io_is_readable(s->term->in)) {
 			continue;
 		} else if (read(s->term->in, &byte, 1) != 1) {
+			if (terminals_fall_behind(s))
+				continue;
 			terminal_signals_take(s->signals, SIGHUP);
 			if (s->signals->end)
 				session_end_by(s, SIGHUP);
@@ -154,7 +156,7 @@ bool question_confirm(struct session *s, const char *question)
 	do {
 		print_question(s, line);
 		key = wait_key(s);
-		if (key == KEYS_CTRL('Z'))
+		if (key == KEYS_CTRL('Z') && !detached_is_gone(s))
 			print_text(s, "^Z\r\n");
 	} while (key == KEYS_CTRL('L') ||
 		 (key == KEYS_CTRL('Z') && question_stop(s)));

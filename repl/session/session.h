@@ -331,8 +331,9 @@ void screen_draw_anew(struct session *s);
 
 /* ---- line.c: the editor of the lines that a cell reads ---- */
 
-/* Make s->line. 0, or -1 with e. */
-int line_open(struct session *s, struct err *e);
+/* Make s->line. lost(s) lets the terminal go if another job has it. 0, or -1
+ * with e. */
+int line_open(struct session *s, bool (*lost)(void *session), struct err *e);
 void line_close(struct session *s);
 
 /* A cell begins: find out whether its lines can be edited. */
@@ -407,6 +408,10 @@ void terminals_turn(struct session *s, bool may_ask);
 
 /* Say which watchers have gone, and send the others what waits. */
 void terminals_watched(struct session *s);
+
+/* If another job has the terminal, while only the client is stopped, let it go.
+ * True: the session has the terminal no more. */
+bool terminals_fall_behind(struct session *s);
 
 /* The terminal is lost: go on without one, or end the session, also if it was
  * never used. */

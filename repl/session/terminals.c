@@ -133,8 +133,13 @@ static void stop_ourselves(struct session *s)
  * stopped by SIGSTOP, and we were not, or not yet again. */
 static bool is_behind(const struct session *s)
 {
-	return !detached_is_gone(s) && control_stops(s->control) &&
-	       !job_is_in_front(s->term->in);
+	return s->detached && !detached_is_gone(s) &&
+	       control_stops(s->control) && !job_is_in_front(s->term->in);
+}
+
+bool terminals_fall_behind(struct session *s)
+{
+	return is_behind(s) && let_go(s, true) == 0;
 }
 
 void terminals_continue(struct session *s)
@@ -147,8 +152,8 @@ void terminals_continue(struct session *s)
 
 		job_await_front(s->term->in, -1);
 		take_back(s, whole);
-	} else if (is_behind(s)) {
-		let_go(s, true);
+	} else {
+		terminals_fall_behind(s);
 	}
 }
 
@@ -234,7 +239,7 @@ static bool is_unused(const struct session *s)
 
 void terminals_lose(struct session *s)
 {
-	if (s->detached && is_behind(s) && let_go(s, true) == 0)
+	if (terminals_fall_behind(s))
 		return;
 	if (detached_is_gone(s) && !s->stopped)
 		return;

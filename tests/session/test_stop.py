@@ -401,6 +401,44 @@ def test_the_shell_has_its_keys_while_only_the_client_is_stopped(cb, many):
     s.finish()
 
 
+# What to type, what then stands before the cursor, and again after `fg`; a key
+# that ends it, and what comes of it.
+WAITS_FOR_KEYS = {
+    "prompt": ("abc", "^>>> abc$", "^>>> abc$", "\r", "NameError: name 'abc'"),
+    "input": ("input('? ')\rbc\x01a", r"^\? abc$", "^" + re.escape(CELLBLOCK),
+              "\r", "^'abc'$"),
+    "question": ("open('a', 'w').close()\r:wipe\r", r"\[y/N\]$", r"\[y/N\]$",
+                 "n", "nothing was removed"),
+    "pager": (":help\r", "q leaves", "q leaves", "q", "")}
+
+
+@pytest.mark.parametrize("what", WAITS_FOR_KEYS)
+def test_a_key_changes_no_modes_while_only_the_client_is_stopped(cb, many, what):
+    """A command of the shell's runs that reads no key: the front end, which may
+    still wait for one, sees it first."""
+    keys, stands, again, end, does = WAITS_FOR_KEYS[what]
+    s = Shell(cb, command=f"{CELLBLOCK}; until [ -e {cb.work}/go ]; do "
+              "sleep .1; done; stty -a")
+    s.type(keys)
+    s.expect(stands)
+    os.kill(s.pid_of_job(), signal.SIGSTOP)
+    s.expect("Stopped")
+    s.type("echo still=$((2 + 3))\r")
+    s.expect("^echo still=")
+    (cb.work / "go").touch()
+    s.expect(r"^still=5\n" + re.escape(SHELL.strip()))
+    said = s.screen_text()
+    for mode in "icanon", "opost", "echo":
+        assert re.search(rf"(?<!-)\b{mode}\b", said), said
+    s.type("\x0cfg\r")
+    s.expect(again)
+    assert "missed" not in s.screen_text(), s.picture()
+    s.type(end)
+    s.expect(does)
+    s.wait_prompt()
+    s.finish()
+
+
 def test_a_session_in_the_background_stops_again_and_leaves_the_terminal(shell):
     row = shell.enter("import time\nfor i in range(20):\n"
                       "    print('n', i, flush=True); time.sleep(.05)\n")
