@@ -253,8 +253,10 @@ static void edit_row(struct session *s, const char *row, size_t row_n)
 	editor_type(s->line->editor, keys.s, keys.n);
 	strbuf_free(&keys);
 	r = read_line(s, &text, &n, &e);
-	relay_put(s->relay, "\r", 1);
-	relay_put(s->relay, row, row_n);
+	if (!detached_is_gone(s)) {
+		relay_put(s->relay, "\r", 1);
+		relay_put(s->relay, row, row_n);
+	}
 	end_read(s, r, text, n);
 }
 

@@ -336,15 +336,28 @@ static void show_again(struct session *s, bool unseen)
 		show_end(s, o->bytes.s, o->bytes.n, false);
 }
 
+/* What has no end counts as a line if it has any text: the editor ends its read
+ * with sequences alone. */
+static uint64_t count_missed(const struct session *s, const char *buf, size_t n)
+{
+	size_t last = find_last_lines(buf, n, 1);
+	struct strbuf b = {0};
+	uint64_t lines = detached_count_lines(buf, n);
+
+	if (n && buf[n - 1] != '\n')
+		filter_missed(s, buf + last, n - last, true, &b);
+	lines += b.n > 0;
+	strbuf_free(&b);
+	return lines;
+}
+
 /* Several cells, processes in the background and we may have written what was
  * missed. :out has the output of one cell. */
-static void show_missed(
-	struct session *s, const char *buf, size_t n, uint64_t cut, bool unseen)
+static void show_missed(struct session *s, const char *buf, size_t n,
+	uint64_t lines, bool unseen)
 {
 	const struct record_output *o =
 		record_find_output(s->record, s->cell_no);
-	uint64_t lines = cut + detached_count_lines(buf, n) +
-			 (n > 0 && buf[n - 1] != '\n');
 	char follow[64] = "", out[64] = "", count[64];
 
 	if (!lines) {
@@ -496,8 +509,9 @@ static void attach_terminal(struct session *s, struct control_request *v)
 	bool back = v->linked; /* from the client that has the session */
 	bool stopped = s->stopped;
 	const char *why = find_attach_fault(v);
-	auto_free char *missed = NULL;
-	uint64_t cut;
+	auto_free char *file = NULL;
+	const char *missed;
+	uint64_t cut, lines;
 	size_t n = 0;
 
 	if (why) {
@@ -512,14 +526,15 @@ static void attach_terminal(struct session *s, struct control_request *v)
 	if (!back && (!gone || s->stopped))
 		tell_taken(s, v->request.from, whole && !gone);
 	s->stopped = false;
-	missed = detached_end(s, v->request.from, &n, &cut);
+	file = detached_end(s, v->request.from, &n, &cut);
+	missed = file ? file : "";
 	control_alarm(s->control, whole ? RELAY_REDRAW_MS : 0);
 	if (!back)
 		log_attach(s->log, "attached", detached_from(s));
 	use_terminal(s, v, whole);
-	if (!whole && !s->over && (n || !back))
-		show_missed(s, missed ? missed : "", missed ? n : 0, cut,
-			unseen && !back);
+	lines = cut + count_missed(s, missed, n);
+	if (!whole && !s->over && (lines || !back))
+		show_missed(s, missed, n, lines, unseen && !back);
 	if (!back)
 		tell_watchers(s);
 	else if (stopped && !control_stops(s->control))
