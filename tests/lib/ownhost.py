@@ -4,10 +4,10 @@
     ownhost.py COMMAND [ARG]...
 
 Root's run moves into a mount and a pid namespace (enter()). It sees nothing of
-the product that the host has: /etc is a copy without /etc/cellblock, in which
-nobody but root has a home; /run, /tmp, /var/tmp and /dev/shm are empty, and so
-is each directory where sockets of sessions may lie; no other process and no
-other cgroup is seen.
+the product that the host has: /etc is a copy without /etc/cellblock and the
+accounts of the package, in which nobody but root has a home; /run, /tmp,
+/var/tmp and /dev/shm are empty, and so is each directory where sockets of
+sessions may lie; no other process and no other cgroup is seen.
 All that the tests leave there goes with the namespaces, whatever ends the run.
 
 As a command: each worker of the tests is started by it. Root's worker gets a
@@ -32,6 +32,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 HERE = pathlib.Path(__file__).resolve()
 LIBC = ctypes.CDLL(None, use_errno=True)
 PEOPLE = range(1000, 60000)
+ACCOUNTS = "cellblock", "cellblock-serve"   # etc/sysusers.d
 EMPTY = {"/run": "755", "/tmp": "1777", "/var/tmp": "1777",
          "/dev/shm": "1777"}
 
@@ -77,6 +78,15 @@ def take_homes(passwd):
     passwd.write_text("".join(":".join(f) + "\n" for f in lines))
 
 
+def drop_accounts(etc):
+    """Those that the package makes, and who is a member of its group."""
+    for path in (etc / n for n in ("passwd", "shadow", "group", "gshadow")):
+        if path.exists():
+            lines = path.read_text().splitlines(keepends=True)
+            path.write_text("".join(
+                line for line in lines if line.split(":")[0] not in ACCOUNTS))
+
+
 def copy_etc():
     copy = pathlib.Path("/run/etc")
     copy.mkdir()
@@ -90,6 +100,7 @@ def copy_etc():
     for lock in copy.glob("*.lock"):
         lock.unlink()
     subprocess.run(["rm", "-rf", copy / "cellblock"], check=True)
+    drop_accounts(copy)
     take_homes(copy / "passwd")
     mount("--move", copy, "/etc")
     copy.rmdir()
