@@ -38,7 +38,7 @@ struct line_editor {
 	struct history *history;
 	int crowded; /* reads of output since the last read of keys */
 	bool moved;  /* another terminal is here than the editor knows */
-	bool (*lost)(void *session);
+	bool (*lost)(void *session); /* of line_open() */
 };
 
 int line_open(struct session *s, bool (*lost)(void *session), struct err *e)

@@ -409,8 +409,9 @@ void terminals_turn(struct session *s, bool may_ask);
 /* Say which watchers have gone, and send the others what waits. */
 void terminals_watched(struct session *s);
 
-/* If another job has the terminal, while only the client is stopped, let it go.
- * True: the session has the terminal no more. */
+/* Let the terminal go if it is not lost, but another job has it: the client was
+ * stopped by SIGSTOP, and the session was not, or not yet again. True: it is
+ * let go. */
 bool terminals_fall_behind(struct session *s);
 
 /* The terminal is lost: go on without one, or end the session, also if it was

@@ -129,17 +129,11 @@ static void stop_ourselves(struct session *s)
 	take_back(s, whole);
 }
 
-/* True if the terminal is not lost, but another job has it: the client was
- * stopped by SIGSTOP, and we were not, or not yet again. */
-static bool is_behind(const struct session *s)
-{
-	return s->detached && !detached_is_gone(s) &&
-	       control_stops(s->control) && !job_is_in_front(s->term->in);
-}
-
 bool terminals_fall_behind(struct session *s)
 {
-	return is_behind(s) && let_go(s, true) == 0;
+	return s->detached && !detached_is_gone(s) &&
+	       control_stops(s->control) && !job_is_in_front(s->term->in) &&
+	       let_go(s, true) == 0;
 }
 
 void terminals_continue(struct session *s)
