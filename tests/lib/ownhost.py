@@ -79,7 +79,7 @@ def take_homes(passwd):
 
 
 def drop_accounts(etc):
-    """Those that the package makes, and who is a member of its group."""
+    """Without the package's group nobody is a member of it, either."""
     for path in (etc / n for n in ("passwd", "shadow", "group", "gshadow")):
         if path.exists():
             lines = path.read_text().splitlines(keepends=True)
